@@ -1,0 +1,77 @@
+# slipway. `make` alone prints this help.
+
+GO      ?= go
+TESTSUM  = $(GO) tool gotestsum --format $(FORMAT) --format-hide-empty-pkg --
+FORMAT  ?= pkgname
+PKGS    ?= ./...
+FUZZTIME ?= 20s
+COUNT   ?= 1
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## print the targets
+	@awk 'BEGIN {FS = ":.*## "; print "make <target>\n"} /^[a-z0-9-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: build ## run one job from start to end on this machine, live on the terminal
+	@test/demo
+
+.PHONY: build
+build: ## build bin/worker and bin/submit
+	@test -d bin || echo "compiling; the first time this takes minutes"
+	@mkdir -p bin
+	$(GO) build -trimpath -o bin/ ./cmd/worker ./cmd/submit
+
+.PHONY: test
+test: ## every test but the end-to-end ones; those that need Docker Engine say so if there is none
+	@SLIPWAY_TEST_ENGINE=1 $(TESTSUM) -count=$(COUNT) $(if $(RACE),-race) -timeout 15m $(PKGS)
+
+.PHONY: test-race
+test-race: ## the same under the race detector
+	@$(MAKE) --no-print-directory test RACE=1
+
+.PHONY: e2e
+e2e: build ## whole jobs through the binaries, on real Docker, NATS and S3
+	@SLIPWAY_TEST_ENGINE=1 SLIPWAY_TEST_E2E=1 $(TESTSUM) -count=1 -timeout 30m ./test/e2e/...
+
+.PHONY: lint
+lint: ## linters, and the arrows between packages
+	$(GO) tool golangci-lint run --allow-parallel-runners ./...
+
+.PHONY: vet
+vet: ## build and vet for every platform that is promised
+	GOOS=linux GOARCH=amd64 $(GO) build ./...
+	GOOS=linux GOARCH=arm64 $(GO) build ./...
+	GOOS=darwin GOARCH=arm64 $(GO) vet ./...
+	GOOS=windows GOARCH=amd64 $(GO) vet ./...
+
+.PHONY: fuzz
+fuzz: ## each fuzz test for FUZZTIME (default 20s)
+	@test/fuzz $(FUZZTIME)
+
+.PHONY: bench
+bench: ## what slipway costs beside the raw parts: medians and ratios, interleaved
+	@SLIPWAY_TEST_ENGINE=1 $(GO) run ./test/bench
+
+.PHONY: cover
+cover: ## test coverage, in coverage.out
+	@SLIPWAY_TEST_ENGINE=1 $(TESTSUM) -coverprofile=coverage.out -coverpkg=./... ./...
+	$(GO) tool cover -func=coverage.out | tail -1
+
+.PHONY: up
+up: ## NATS, an S3 gateway, a worker and Prometheus, by compose
+	@test/compose up
+
+.PHONY: down
+down: ## end what `make up` started, and remove its data
+	@test/compose down
+
+.PHONY: generate
+generate: ## rebuild what is generated: supervisor binaries, JSON Schema
+	$(GO) generate ./...
+
+.PHONY: check
+check: ## prove that what is generated matches its sources
+	$(GO) run ./container/supervisor/generate -check
+	$(GO) test -run 'TestSchema' ./job
