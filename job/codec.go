@@ -1,0 +1,57 @@
+package job
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
+
+// Encode writes j as JSON, as it travels on the wire. Equal jobs give equal
+// bytes. It does not validate; a job of more than MaxSpecBytes is an error.
+func Encode(j *Job) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false) // scripts are full of <, > and &
+	if err := enc.Encode(utcCopy(j)); err != nil {
+		return nil, fmt.Errorf("encode job: %w", err)
+	}
+	data := bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
+	if len(data) > MaxSpecBytes {
+		return nil, fmt.Errorf("encode job: %d bytes, more than the %d (1 MiB) allowed", len(data), MaxSpecBytes)
+	}
+	return data, nil
+}
+
+// utcCopy returns j with its time in UTC, as Decode gives it.
+func utcCopy(j *Job) *Job {
+	c := *j
+	if !c.NotBefore.IsZero() {
+		c.NotBefore = c.NotBefore.UTC()
+	}
+	return &c
+}
+
+// EncodeResult writes r as JSON.
+func EncodeResult(r *Result) ([]byte, error) {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return nil, fmt.Errorf("encode result: %w", err)
+	}
+	return data, nil
+}
+
+// DecodeResult reads a result. Unlike a job's, its unknown fields are ignored, so
+// that an older reader understands a newer worker; but its version and outcome must be known.
+func DecodeResult(data []byte) (*Result, error) {
+	var r Result
+	if err := json.Unmarshal(data, &r); err != nil {
+		return nil, fmt.Errorf("decode result: %w", err)
+	}
+	switch {
+	case r.Version != Version:
+		return nil, fmt.Errorf("decode result: version %s is not supported: this slipway reads version %q", quote(r.Version), Version)
+	case !r.Outcome.Valid():
+		return nil, fmt.Errorf("decode result: unknown outcome %s", quote(string(r.Outcome)))
+	}
+	return &r, nil
+}

@@ -1,0 +1,41 @@
+package job
+
+import "time"
+
+// EventKind says what an Event reports. The list is closed.
+type EventKind string
+
+// The kinds of events, in the order in which a job meets them.
+const (
+	EventClaimed   EventKind = "claimed"    // a worker took the job
+	EventPhase     EventKind = "phase"      // a phase began: Text is its name as in Phases
+	EventStepStart EventKind = "step_start" // Step, Name
+	EventOutput    EventKind = "output"     // Step, Stream, Data
+	EventStepEnd   EventKind = "step_end"   // Step, Name, Status, ExitCode
+	EventDropped   EventKind = "dropped"    // Bytes of output were not sent, since the sender was too slow
+	EventRetry     EventKind = "retry"      // the attempt ended and another will follow: Reason, Text
+	EventFinished  EventKind = "finished"   // the result is committed: Outcome, Reason
+)
+
+// Event is a piece of news of an attempt. Events are sent in batches, in order,
+// at most once and without guarantee: what must not be lost stands in the Result.
+type Event struct {
+	JobID      ID        `json:"job_id"`
+	Generation int       `json:"generation"`
+	Attempt    int       `json:"attempt"`
+	Fence      uint64    `json:"fence"`
+	Seq        uint64    `json:"seq"` // from 1, without gaps within an attempt
+	Time       time.Time `json:"time"`
+	Kind       EventKind `json:"kind"`
+
+	Step     int        `json:"step,omitempty"` // index from 0
+	Name     string     `json:"name,omitempty"` // the step's name
+	Stream   string     `json:"stream,omitempty"`
+	Data     []byte     `json:"data,omitempty"` // raw output: not necessarily UTF-8
+	Status   StepStatus `json:"status,omitempty"`
+	ExitCode *int       `json:"exit_code,omitempty"`
+	Bytes    int64      `json:"bytes,omitempty"`
+	Outcome  Outcome    `json:"outcome,omitempty"`
+	Reason   Reason     `json:"reason,omitempty"`
+	Text     string     `json:"text,omitempty"`
+}

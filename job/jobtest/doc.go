@@ -1,0 +1,13 @@
+// Package jobtest holds what tests of queues need: an in-memory queue with the
+// semantics of the real one, and the suite that every implementation of the
+// contract in package job passes.
+//
+//	Run(t, factory) ──► Harness{Client, Join, Kill} ◄── Queue (in memory) · natsqueue
+//
+// # Glossary
+//
+//   - Twin: Queue, which keeps to the contract without a server. It does no I/O,
+//     so it works inside a testing/synctest bubble.
+//   - Kill: a worker dies as by kill -9. Its leases stay what they are; nobody extends them.
+//   - Zombie: the holder of such a lease, which wakes up and goes on as if nothing had happened.
+package jobtest

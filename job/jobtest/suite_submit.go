@@ -1,0 +1,209 @@
+package jobtest
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"slipway/job"
+)
+
+var submitTests = map[string]func(*testing.T, *suite){
+	"submitting twice runs once":       submitTwice,
+	"a done job is not run again":      submitDone,
+	"not_before is never early":        notBefore,
+	"high first, low not starved":      priorities,
+	"Next ends with its context":       nextEnds,
+	"two workers share the jobs":       twoWorkers,
+	"one Next holds one job":           oneInFlight,
+	"Submit refuses what is no id":     submitBadID,
+	"a delivery says what was claimed": delivery,
+}
+
+func submitTwice(t *testing.T, s *suite) {
+	j := s.job()
+	for i, want := range []error{nil, job.ErrExists, job.ErrExists} {
+		if err := s.Client.Submit(t.Context(), j); !errors.Is(err, want) {
+			t.Fatalf("Submit %d: got %v, want %v", i+1, err, want)
+		}
+	}
+	w := s.Join(t, "w1")
+	l := s.next(w)
+	if err := s.Client.Submit(t.Context(), j); !errors.Is(err, job.ErrExists) {
+		t.Errorf("Submit of a running job: got %v, want ErrExists", err)
+	}
+	s.commit(l)
+	s.nothing(w, s.Timing.AckWait/2)
+	s.result(j.ID, job.Succeeded)
+}
+
+func submitDone(t *testing.T, s *suite) {
+	j, w := s.job(), s.Join(t, "w1")
+	if err := s.Client.Submit(t.Context(), j); err != nil {
+		t.Fatal(err)
+	}
+	first := s.commit(s.next(w))
+	if err := s.Client.Submit(t.Context(), j); err != nil && !errors.Is(err, job.ErrExists) {
+		t.Fatalf("Submit of a done job: got %v, want nil or ErrExists", err)
+	}
+	s.nothing(w, s.Timing.AckWait/2)
+	if r := s.result(j.ID, job.Succeeded); r.Fence != first.Fence {
+		t.Errorf("result's fence: got %d, want %d as before", r.Fence, first.Fence)
+	}
+}
+
+func notBefore(t *testing.T, s *suite) {
+	w := s.Join(t, "w1")
+	due := time.Now().Add(1500 * time.Millisecond)
+	id := s.submit(func(j *job.Job) { j.NotBefore = due })
+	s.status(id, job.StateScheduled)
+	l := s.next(w)
+	if now := time.Now(); now.Before(due) {
+		t.Errorf("started %s early", due.Sub(now))
+	}
+	if d := l.Delivery(); d.ID != id || d.EligibleAt.Before(due.Add(-time.Millisecond)) {
+		t.Errorf("delivery: got job %s eligible at %s, want %s at %s", d.ID, d.EligibleAt, id, due)
+	}
+	s.commit(l)
+}
+
+func priorities(t *testing.T, s *suite) {
+	prio := map[job.ID]job.Priority{}
+	for _, p := range []job.Priority{job.PriorityLow, job.PriorityNormal, job.PriorityHigh} {
+		for range 16 {
+			prio[s.submit(func(j *job.Job) { j.Priority = p })] = p
+		}
+	}
+	w := s.Join(t, "w1")
+	seen := map[job.Priority]int{}
+	for range 24 {
+		l := s.next(w)
+		seen[prio[l.Delivery().ID]]++
+		s.commit(l)
+	}
+	if seen[job.PriorityHigh] < 12 || seen[job.PriorityNormal] <= seen[job.PriorityLow] || seen[job.PriorityLow] == 0 {
+		t.Errorf("of the first 24 jobs: got %v, want most high, then normal, and some low", seen)
+	}
+}
+
+func nextEnds(t *testing.T, s *suite) {
+	w := s.Join(t, "w1")
+	cause := errors.New("the worker stops")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	time.AfterFunc(100*time.Millisecond, func() { cancel(cause) })
+	began := time.Now()
+	if _, err := w.Next(ctx); !errors.Is(err, cause) {
+		t.Errorf("Next: got %v, want the context's cause", err)
+	}
+	if took := time.Since(began); took > 3*time.Second {
+		t.Errorf("Next ended after %s, want at once", took)
+	}
+	// What comes after, or came meanwhile, is not lost to this worker's open request.
+	other := s.Join(t, "w2")
+	began = time.Now()
+	id := s.submit()
+	if l := s.next(other); l.Delivery().ID != id || l.Delivery().Counts != (job.Counts{}) {
+		t.Errorf("delivery: got %+v, want job %s at no cost", l.Delivery(), id)
+	} else {
+		s.commit(l)
+	}
+	if took := time.Since(began); took > s.Timing.AckWait {
+		t.Errorf("the job came after %s, want well before AckWait", took)
+	}
+}
+
+func twoWorkers(t *testing.T, s *suite) {
+	const jobs = 20
+	for range jobs {
+		s.submit()
+	}
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	seen := map[job.ID]int{}
+	for _, name := range []string{"w1", "w2"} {
+		w := s.Join(t, name)
+		for range jobs / 2 {
+			wg.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), patience)
+				defer cancel()
+				l, err := w.Next(ctx)
+				if err != nil {
+					t.Errorf("Next: %v", err)
+					return
+				}
+				mu.Lock()
+				seen[l.Delivery().ID]++
+				mu.Unlock()
+				if _, err := l.Commit(ctx, success()); err != nil {
+					t.Errorf("Commit: %v", err)
+				}
+			})
+		}
+	}
+	wg.Wait()
+	if len(seen) != jobs {
+		t.Errorf("jobs seen: got %d, want %d, each once: %v", len(seen), jobs, seen)
+	}
+}
+
+func oneInFlight(t *testing.T, s *suite) {
+	for range 4 {
+		s.submit()
+	}
+	l := s.next(s.Join(t, "w1"))
+	stop := s.hold(l)
+	running := 0
+	for st, err := range s.Client.List(t.Context(), job.ListQuery{}) {
+		if err != nil {
+			t.Fatalf("List: %v", err)
+		}
+		if st.State == job.StateRunning {
+			running++
+		}
+	}
+	if running != 1 {
+		t.Errorf("running after one Next: got %d jobs, want 1", running)
+	}
+	// The other three are there for others, at once.
+	other := s.Join(t, "w2")
+	for range 3 {
+		s.commit(s.next(other))
+	}
+	stop()
+	s.commit(l)
+}
+
+func submitBadID(t *testing.T, s *suite) {
+	for _, id := range []job.ID{"", "x", "01ARZ3NDEKTSV4RRFFQ69G5FA*"} {
+		if err := s.Client.Submit(t.Context(), s.job(func(j *job.Job) { j.ID = id })); err == nil {
+			t.Errorf("Submit with the id %q: got no error, want one", id)
+		}
+	}
+}
+
+func delivery(t *testing.T, s *suite) {
+	before := time.Now().Add(-time.Second)
+	j := s.job()
+	if err := s.Client.Submit(t.Context(), j); err != nil {
+		t.Fatal(err)
+	}
+	l := s.next(s.Join(t, "w1"))
+	d := l.Delivery()
+	if d.ID != j.ID || d.Queue != job.DefaultQueue || d.Generation != 1 || d.Attempt != 1 || d.Fence == 0 || d.Worker != "w1" {
+		t.Errorf("delivery: got %+v", d)
+	}
+	if d.SubmittedAt.Before(before) || d.SubmittedAt.After(time.Now()) || d.EligibleAt.Before(d.SubmittedAt) {
+		t.Errorf("times: got submitted %s, eligible %s", d.SubmittedAt, d.EligibleAt)
+	}
+	got, err := job.Decode(d.Spec)
+	if err != nil || got.ID != j.ID {
+		t.Errorf("spec: got %v, %v; want job %s", got, err, j.ID)
+	}
+	s.commit(l)
+	r := s.result(j.ID, job.Succeeded)
+	if r.Generation != 1 || r.Queue != d.Queue || r.Attempt != 1 || r.Fence != d.Fence || r.Worker != "w1" || !r.SubmittedAt.Equal(d.SubmittedAt) {
+		t.Errorf("result: got %+v, want the delivery's fields filled in", r)
+	}
+}

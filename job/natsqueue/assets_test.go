@@ -1,0 +1,65 @@
+package natsqueue_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"slipway/job/natsqueue"
+)
+
+func TestSetupTwiceAndUpdate(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	if err := b.conn.Setup(t.Context()); err != nil {
+		t.Fatalf("second Setup: %v", err)
+	}
+	b.cfg.MaxJobs = 7
+	if err := b.connect().Setup(t.Context()); err != nil {
+		t.Fatalf("Setup with other limits: %v", err)
+	}
+	_, js := b.raw()
+	s := b.stream("JOBS")
+	if cfg := s.CachedInfo().Config; cfg.MaxMsgs != 7 || !cfg.DenyPurge || cfg.Discard != jetstream.DiscardNew || cfg.Retention != jetstream.WorkQueuePolicy {
+		t.Errorf("JOBS: got %+v", cfg)
+	}
+	if err := s.Purge(t.Context()); err == nil {
+		t.Error("a purge of JOBS was allowed; one by subject strands other jobs")
+	}
+	if kv, err := js.KeyValue(t.Context(), b.cfg.Prefix+"-jobs"); err != nil {
+		t.Errorf("the record's bucket is unreadable to other tools: %v", err)
+	} else if _, err := kv.Status(t.Context()); err != nil {
+		t.Errorf("status of the record's bucket: %v", err)
+	}
+	if err := b.conn.Check(t.Context()); err != nil {
+		t.Errorf("Check: %v", err)
+	}
+}
+
+// A second worker with other settings must not pull the ground from under the first.
+func TestSetupLeavesLivingWorkersAlone(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	w := b.join(t, "w1")
+	b.cfg.Replicas = 3 // which this single server could not give
+	if err := b.connect().Setup(t.Context()); err != nil {
+		t.Errorf("Setup with other replicas: %v; want the streams left as they are", err)
+	}
+	b.cfg.Timing.AckWait += time.Second
+	other := b.connect()
+	contains(t, other.Setup(t.Context()), "w1", "Timing.AckWait", fast.AckWait.String())
+	_, err := other.Consumer(t.Context(), natsqueue.ConsumerConfig{Worker: "w2"})
+	contains(t, err, "w1", "Timing.AckWait")
+	if err := w.Close(t.Context()); err != nil {
+		t.Fatalf("Close: %v", err)
+	}
+	if err := other.Setup(t.Context()); err != nil {
+		t.Errorf("Setup once no worker lives: %v", err)
+	}
+	_, js := b.raw()
+	lane, err := js.Consumer(t.Context(), b.cfg.Prefix+"-JOBS", "default_normal")
+	if err != nil || lane.CachedInfo().Config.AckWait != b.cfg.Timing.AckWait {
+		t.Errorf("lane: got %+v, %v; want AckWait %s", lane, err, b.cfg.Timing.AckWait)
+	}
+}

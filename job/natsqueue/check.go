@@ -1,0 +1,117 @@
+package natsqueue
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"slipway/job"
+)
+
+// probe is the name that checks go by, in place of a job's or a worker's.
+const probe = "probe"
+
+// Check uses every right that a worker needs, and returns one error for each that
+// is denied or does not work, with its subject. It leaves no job, result or record
+// behind: the writes expect a sequence that can't be, so that a server that grants
+// the right refuses the write. One key of workers is really written, and expires.
+func (c *Conn) Check(ctx context.Context) error {
+	if !c.Connected() {
+		return fmt.Errorf("%w: no connection to the NATS server at %s", job.ErrUnavailable, c.where())
+	}
+	var errs []error
+	for _, s := range c.streams() {
+		errs = append(errs, c.checkStream(ctx, s.Name))
+	}
+	for _, q := range c.cfg.Queues {
+		for _, class := range classes {
+			errs = append(errs, c.checkConsumer(ctx, c.names.jobs(), laneName(q, class)))
+		}
+	}
+	errs = append(errs, c.checkConsumer(ctx, c.names.sched(), moverName))
+	n := c.names
+	for _, subject := range []string{
+		n.token(job.DefaultQueue, job.PriorityNormal, probe), n.wait(probe, 0, 0), n.result(job.DefaultQueue, probe, 0),
+		n.letter(job.DefaultQueue, probe, 0), n.event(probe, probe, 0), key(n.records(), probe),
+	} {
+		errs = append(errs, c.checkWrite(ctx, subject))
+	}
+	errs = append(errs, c.checkKey(ctx))
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("check the queue: %w", err)
+	}
+	return nil
+}
+
+func (c *Conn) checkStream(ctx context.Context, name string) error {
+	return c.brief(ctx, "look at stream "+name, "$JS.API.STREAM.INFO."+name, func(ctx context.Context) error {
+		_, err := c.js.Stream(ctx, name)
+		return err
+	})
+}
+
+func (c *Conn) checkConsumer(ctx context.Context, stream, name string) error {
+	return c.brief(ctx, "look at consumer "+name, "$JS.API.CONSUMER.INFO."+stream+"."+name, func(ctx context.Context) error {
+		_, err := c.js.Consumer(ctx, stream, name)
+		return err
+	})
+}
+
+// brief tries once: a check that waits would not be one.
+func (c *Conn) brief(ctx context.Context, op, subject string, try func(context.Context) error) error {
+	err := c.once(ctx, subject, try)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, jetstream.ErrStreamNotFound), errors.Is(err, jetstream.ErrConsumerNotFound):
+		return fmt.Errorf("%s: %w: start a worker whose user may create it, or call Setup", op, err)
+	case errors.Is(err, job.ErrUnavailable):
+		return fmt.Errorf("%s: %w", op, err)
+	}
+	return fmt.Errorf("%s (%s): %w", op, subject, noJetStream(err))
+}
+
+// checkWrite proves the right to publish by a write that is refused for its sequence.
+func (c *Conn) checkWrite(ctx context.Context, subject string) error {
+	return c.brief(ctx, "write", subject, func(ctx context.Context) error {
+		_, err := c.js.PublishMsg(ctx, nats.NewMsg(subject), jetstream.WithExpectLastSequencePerSubject(math.MaxInt64))
+		if conflicts(err) {
+			return nil
+		}
+		return err
+	})
+}
+
+// replicaTime is how long a replica may take to hear of a write.
+const replicaTime = 2 * time.Second
+
+// checkKey writes a key that expires by itself, and reads it. A replica may answer that has not
+// heard of it yet, so the key gets a moment to be there.
+func (c *Conn) checkKey(ctx context.Context) error {
+	subject := key(c.names.workers(), probe+"."+rand.Text())
+	err := c.brief(ctx, "write a key", subject, func(ctx context.Context) error {
+		_, err := c.js.PublishMsg(ctx, nats.NewMsg(subject), jetstream.WithMsgTTL(5*replicaTime))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for begin := time.Now(); ; {
+		msg, err := c.last(ctx, bucket(c.names.workers()), subject)
+		if err != nil || msg != nil {
+			return err
+		}
+		if time.Since(begin) > replicaTime {
+			return errors.New("a key that was just written is not there")
+		}
+		if !wait(ctx, 50*time.Millisecond) {
+			return context.Cause(ctx)
+		}
+	}
+}

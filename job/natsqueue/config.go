@@ -1,0 +1,113 @@
+package natsqueue
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"regexp"
+	"time"
+
+	"slipway/job"
+)
+
+// Config says where the queue is and how it is laid out. All that share a queue
+// use the same Prefix and Timing.
+type Config struct {
+	// URL is the server's, such as nats://127.0.0.1:4222, or several separated by commas. Required without InProcess.
+	URL string
+	// CredsFile is a NATS credentials file. Optional.
+	CredsFile string
+	// CAFile is a PEM file with the authorities that the server's certificate is checked against. Optional.
+	CAFile string
+	// Name is what the server shows for this connection. Default: slipway.
+	Name string
+	// InboxPrefix is where replies go, for accounts whose role lists name it. Default _INBOX.
+	InboxPrefix string
+	// InProcess connects to an embedded server without a port, in place of URL.
+	InProcess interface{ InProcessConn() (net.Conn, error) }
+
+	// Prefix is put before all subjects, streams and buckets, [a-z0-9][a-z0-9-]{0,31}. Default slipway.
+	Prefix string
+	// Queues are the queues that Setup makes lanes for and Depth reports. Default: job.DefaultQueue.
+	Queues []string
+	// Timing holds the clocks. Default: job.DefaultTiming.
+	Timing job.Timing
+	// Replicas of each stream that Setup makes: 1, 3 or 5. Default 1. One that is there keeps its own.
+	Replicas int
+	// MaxJobs bounds the jobs that wait in a queue or run. Default 1,000,000. One more is refused, none
+	// is dropped. Those whose time has not come are not among them.
+	MaxJobs int64
+	// MaxJobBytes bounds the bytes of their specs. Default 256 MiB.
+	MaxJobBytes int64
+	// EventsAge is how long events are kept. Default 24 h.
+	EventsAge time.Duration
+	// EventsBytes bounds the bytes of all events; the oldest go first. Default 256 MiB.
+	EventsBytes int64
+	// ResultsAge is how long results, and the records of decided jobs, are kept. Default 30 days.
+	ResultsAge time.Duration
+	// CrashBudget is how many deaths of a worker a job survives. Default 3; negative: none.
+	CrashBudget int
+	// OnError is told what goes wrong in the background. It must not block. Optional.
+	OnError func(error)
+}
+
+var queueName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
+
+// withDefaults fills what c leaves out.
+func (c Config) withDefaults() Config {
+	set(&c.Name, "slipway")
+	set(&c.Prefix, "slipway")
+	set(&c.Timing, job.DefaultTiming())
+	set(&c.Replicas, 1)
+	set(&c.MaxJobs, 1_000_000)
+	set(&c.MaxJobBytes, 256<<20)
+	set(&c.EventsAge, 24*time.Hour)
+	set(&c.EventsBytes, 256<<20)
+	set(&c.ResultsAge, 30*24*time.Hour)
+	set(&c.CrashBudget, 3)
+	c.CrashBudget = max(c.CrashBudget, 0)
+	if len(c.Queues) == 0 {
+		c.Queues = []string{job.DefaultQueue}
+	}
+	if c.OnError == nil {
+		c.OnError = func(error) {}
+	}
+	return c
+}
+
+func set[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// validate names the first setting that makes no sense.
+func (c Config) validate() error {
+	if c.URL == "" && c.InProcess == nil {
+		return errors.New("setting URL is not set: give the address of the NATS server, such as nats://127.0.0.1:4222")
+	}
+	if !queueName.MatchString(c.Prefix) {
+		return fmt.Errorf("setting Prefix %.40q: want [a-z0-9][a-z0-9-]{0,31}", c.Prefix)
+	}
+	for _, q := range c.Queues {
+		if !queueName.MatchString(q) {
+			return fmt.Errorf("setting Queues: %.40q: want [a-z0-9][a-z0-9-]{0,31}", q)
+		}
+	}
+	switch c.Replicas {
+	case 1, 3, 5:
+	default:
+		return fmt.Errorf("setting Replicas %d: want 1, 3 or 5", c.Replicas)
+	}
+	if c.MaxJobs < 0 || c.MaxJobBytes < 0 || c.EventsBytes < 0 || c.EventsAge < 0 || c.ResultsAge < time.Second {
+		return errors.New("settings MaxJobs, MaxJobBytes, EventsBytes, EventsAge and ResultsAge must be positive, ResultsAge at least 1 s")
+	}
+	return c.Timing.Validate()
+}
+
+// workerTTL is how long a worker counts as alive without news of it. The server
+// knows whole seconds only.
+func (c Config) workerTTL() time.Duration {
+	return max(time.Second, c.Timing.DeadMan.Round(time.Second))
+}

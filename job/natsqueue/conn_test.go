@@ -1,0 +1,166 @@
+package natsqueue_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"slipway/job"
+	"slipway/job/natsqueue"
+	"slipway/job/natsqueue/natsserver"
+)
+
+func TestConnectErrors(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	free := l.Addr().String()
+	_ = l.Close()
+	bad := fast
+	bad.DeadMan = bad.AckWait
+	for _, c := range []struct {
+		name string
+		cfg  natsqueue.Config
+		want []string
+	}{
+		{"no URL", natsqueue.Config{}, []string{"URL is not set"}},
+		{"nobody there", natsqueue.Config{URL: "nats://me:secret@" + free}, []string{"URL", free, "is it running"}},
+		{"no creds", natsqueue.Config{URL: "nats://" + free, CredsFile: "/does/not/exist"}, []string{"CredsFile", "/does/not/exist"}},
+		{"no CA", natsqueue.Config{URL: "nats://" + free, CAFile: "/does/not/exist"}, []string{"CAFile"}},
+		{"prefix", natsqueue.Config{URL: "nats://" + free, Prefix: "a.b"}, []string{"Prefix"}},
+		{"queue", natsqueue.Config{URL: "nats://" + free, Queues: []string{"*"}}, []string{"Queues"}},
+		{"replicas", natsqueue.Config{URL: "nats://" + free, Replicas: 2}, []string{"Replicas"}},
+		{"timing", natsqueue.Config{URL: "nats://" + free, Timing: bad}, []string{"dead_man"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			conn, err := natsqueue.Connect(t.Context(), c.cfg)
+			if err == nil {
+				conn.Close()
+			}
+			contains(t, err, c.want...)
+			if err != nil && strings.Contains(err.Error(), "secret") {
+				t.Errorf("the error tells the password: %v", err)
+			}
+		})
+	}
+}
+
+// roles is a server's configuration with a user that lacks rights.
+const roles = `
+authorization {
+  users = [
+    {user: admin, password: a}
+    {user: nofetch, password: n, permissions: {publish: {deny: ["$JS.API.CONSUMER.MSG.NEXT.>"]}}}
+    {user: noresult, password: r, permissions: {publish: {deny: ["slipway.R.>", "$KV.slipway-jobs.>"]}}}
+    {user: producer, password: p, permissions: {publish: {allow: ["slipway.J.>", "slipway.D.wait.>"]}, subscribe: {allow: ["_INBOX_producer.>"]}}}
+  ]
+}
+`
+
+// roleServer starts a server with these roles and sets a queue up.
+func roleServer(t *testing.T) func(user, inbox string) *natsqueue.Conn {
+	t.Helper()
+	conf := filepath.Join(t.TempDir(), "nats.conf")
+	if err := os.WriteFile(conf, []byte(roles), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	srv, err := natsserver.Start(natsserver.Options{Dir: t.TempDir(), Config: conf})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(srv.Close)
+	connect := func(user, inbox string) *natsqueue.Conn {
+		t.Helper()
+		conn, err := natsqueue.Connect(t.Context(), natsqueue.Config{
+			URL: strings.Replace(srv.ClientURL(), "nats://", "nats://"+user+"@", 1), Timing: fast, InboxPrefix: inbox,
+			MaxJobBytes: 1 << 20, EventsBytes: 1 << 20,
+		})
+		if err != nil {
+			t.Fatalf("Connect as %s: %v", user, err)
+		}
+		t.Cleanup(conn.Close)
+		return conn
+	}
+	if err := connect("admin:a", "").Setup(t.Context()); err != nil {
+		t.Fatalf("Setup: %v", err)
+	}
+	_, err = natsqueue.Connect(t.Context(), natsqueue.Config{URL: strings.Replace(srv.ClientURL(), "nats://", "nats://admin:wrong@", 1)})
+	contains(t, err, "refused the credentials", "CredsFile")
+	return connect
+}
+
+func TestRoles(t *testing.T) {
+	t.Parallel()
+	connect := roleServer(t)
+
+	// A producer needs no more than the right to publish jobs.
+	producer := connect("producer:p", "_INBOX_producer").Client()
+	if err := producer.Submit(t.Context(), makeJob()); err != nil {
+		t.Errorf("Submit as producer: %v", err)
+	}
+	later := makeJob()
+	later.NotBefore = time.Now().Add(time.Hour)
+	if err := producer.Submit(t.Context(), later); err != nil {
+		t.Errorf("Submit for later as producer: %v", err)
+	}
+	began := time.Now()
+	_, err := producer.Status(t.Context(), later.ID)
+	var denied *natsqueue.PermissionError
+	if !errors.As(err, &denied) || denied.Op != "publish" || !errors.Is(err, job.ErrUnavailable) {
+		t.Errorf("Status as producer: got %v, want a PermissionError", err)
+	}
+	if took := time.Since(began); took > 3*time.Second {
+		t.Errorf("the denial took %s, want it at once", took)
+	}
+
+	// What Check finds is named, all of it.
+	contains(t, connect("noresult:r", "").Check(t.Context()), "slipway.R.default.probe.0", "$KV.slipway-jobs.probe")
+
+	// A worker that may not fetch says so, instead of waiting for ever.
+	conn := connect("nofetch:n", "")
+	w, err := conn.Consumer(t.Context(), natsqueue.ConsumerConfig{Worker: "w1"})
+	if err != nil {
+		t.Fatalf("Consumer: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if _, err := w.Next(ctx); !errors.As(err, &denied) || !strings.Contains(denied.Subject, "MSG.NEXT") {
+		t.Errorf("Next without the right to fetch: got %v, want a PermissionError", err)
+	}
+	if err := w.Close(t.Context()); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+}
+
+func TestInProcess(t *testing.T) {
+	t.Parallel()
+	srv, err := natsserver.Start(natsserver.Options{Dir: t.TempDir(), NoListen: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(srv.Close)
+	conn, err := natsqueue.Connect(t.Context(), natsqueue.Config{InProcess: srv, MaxJobBytes: 1 << 20, EventsBytes: 1 << 20})
+	if err != nil {
+		t.Fatalf("Connect: %v", err)
+	}
+	t.Cleanup(conn.Close)
+	if err := conn.Setup(t.Context()); err != nil {
+		t.Fatalf("Setup: %v", err)
+	}
+	if err := conn.Client().Submit(t.Context(), makeJob()); err != nil {
+		t.Errorf("Submit: %v", err)
+	}
+	if _, err := natsserver.Start(natsserver.Options{}); err == nil {
+		t.Error("Start without Dir: got no error, want one")
+	}
+	if _, err := natsserver.Start(natsserver.Options{Dir: t.TempDir(), Addr: "nonsense"}); err == nil {
+		t.Error("Start with a wrong Addr: got no error, want one")
+	}
+}

@@ -1,0 +1,370 @@
+package natsqueue_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"slipway/job"
+	"slipway/job/natsqueue"
+	"slipway/test/await"
+)
+
+// raw speaks to the server past the package, as a foreign program would.
+func (b *bundle) raw() (*nats.Conn, jetstream.JetStream) {
+	b.t.Helper()
+	nc, err := nats.Connect(b.cfg.URL)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(nc.Close)
+	js, err := jetstream.New(nc)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return nc, js
+}
+
+// stream is the raw stream called name in this queue.
+func (b *bundle) stream(name string) jetstream.Stream {
+	b.t.Helper()
+	_, js := b.raw()
+	s, err := js.Stream(b.t.Context(), b.cfg.Prefix+"-"+name)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return s
+}
+
+func (b *bundle) publish(subject string, data []byte) {
+	b.t.Helper()
+	_, js := b.raw()
+	if _, err := js.Publish(b.t.Context(), subject, data); err != nil {
+		b.t.Fatalf("publish to %s: %v", subject, err)
+	}
+}
+
+// stored counts the messages of a stream by subject.
+func (b *bundle) stored(stream, filter string) map[string]uint64 {
+	b.t.Helper()
+	info, err := b.stream(stream).Info(b.t.Context(), jetstream.WithSubjectFilter(filter))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return info.State.Subjects
+}
+
+func (b *bundle) next(c *natsqueue.Consumer, d time.Duration) (job.Lease, error) {
+	ctx, cancel := context.WithTimeout(b.t.Context(), d)
+	defer cancel()
+	return c.Next(ctx)
+}
+
+func (b *bundle) mustNext(c *natsqueue.Consumer) job.Lease {
+	b.t.Helper()
+	l, err := b.next(c, 20*time.Second)
+	if err != nil {
+		b.t.Fatalf("Next: %v", err)
+	}
+	return l
+}
+
+func (b *bundle) nothing(c *natsqueue.Consumer, d time.Duration) {
+	b.t.Helper()
+	if l, err := b.next(c, d); err == nil {
+		b.t.Fatalf("Next gave %+v, want nothing", l.Delivery())
+	} else if !errors.Is(err, context.DeadlineExceeded) {
+		b.t.Fatalf("Next: %v", err)
+	}
+}
+
+func (b *bundle) submit(j *job.Job) job.ID {
+	b.t.Helper()
+	if err := b.conn.Client().Submit(b.t.Context(), j); err != nil {
+		b.t.Fatalf("Submit: %v", err)
+	}
+	return j.ID
+}
+
+func (b *bundle) commit(l job.Lease) *job.Result {
+	b.t.Helper()
+	r, err := l.Commit(b.t.Context(), &job.Result{Outcome: job.Succeeded})
+	if err != nil {
+		b.t.Fatalf("Commit: %v", err)
+	}
+	return r
+}
+
+func (b *bundle) token(id job.ID) string { return b.cfg.Prefix + ".J.default.normal." + string(id) }
+
+// A second token of a running job is adopted by its owner, left alone by others
+// while the owner lives, and dropped once the job is decided.
+func TestDuplicateToken(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	j := makeJob()
+	id := b.submit(j)
+	w1, w2 := b.join(t, "w1"), b.join(t, "w2")
+	l := b.mustNext(w1)
+	spec, err := job.Encode(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := &holder{lease: l, timing: fast}
+	held.start(t.Context())
+	b.publish(b.token(id), spec)
+	b.nothing(w2, fast.AckWait/4)
+	b.nothing(w1, fast.AckWait/4)
+	if held.stop() {
+		t.Fatal("the lease was lost")
+	}
+	if err := l.Extend(t.Context()); err != nil {
+		t.Errorf("Extend: %v", err)
+	}
+	b.commit(l)
+	b.nothing(w2, fast.AckWait)
+	b.nothing(w1, fast.AckWait)
+	await.True(t, 5*time.Second, "no token is left", func() bool { return len(b.stored("JOBS", b.token(id))) == 0 })
+	if got := b.stored("RESULTS", b.cfg.Prefix+".R.>"); len(got) != 1 {
+		t.Errorf("results: got %v, want one", got)
+	}
+}
+
+// A worker that dies right after its commit leaves the token; whoever meets it
+// publishes what was decided.
+func TestSettledByAnother(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	j := makeJob()
+	id := b.submit(j)
+	w := b.join(t, "w1")
+	want := b.commit(b.mustNext(w))
+	s := b.stream("RESULTS")
+	if err := s.DeleteMsg(t.Context(), s.CachedInfo().State.LastSeq); err != nil {
+		t.Fatal(err)
+	}
+	spec, _ := job.Encode(j)
+	b.publish(b.token(id), spec)
+	b.nothing(w, time.Second)
+	msg, err := s.GetLastMsgForSubject(t.Context(), b.cfg.Prefix+".R.default."+string(id)+".1")
+	if err != nil {
+		t.Fatalf("the result is not there again: %v", err)
+	}
+	var got job.Result
+	if err := json.Unmarshal(msg.Data, &got); err != nil || got.Fence != want.Fence || !got.FinishedAt.Equal(want.FinishedAt) {
+		t.Errorf("result: got %+v, %v; want the one that was committed, %+v", got, err, want)
+	}
+	if left := b.stored("JOBS", b.token(id)); len(left) != 0 {
+		t.Errorf("tokens left: %v", left)
+	}
+}
+
+func TestForeignTokens(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	w := b.join(t, "w1")
+
+	// No id: the queue itself answers, for there can be no attempt.
+	b.publish(b.token("not-an-id"), []byte("{}"))
+	b.nothing(w, time.Second)
+	if got := b.stored("RESULTS", b.cfg.Prefix+".R.default.not-an-id.1"); len(got) != 1 {
+		t.Errorf("results of a token without an id: got %v, want one", got)
+	}
+	if got := b.stored("JOBS", b.cfg.Prefix+".J.>"); len(got) != 0 {
+		t.Errorf("tokens left: %v", got)
+	}
+
+	// An id, but no job: it is delivered, for the worker to refuse.
+	id := job.NewID()
+	b.publish(b.token(id), []byte("no json"))
+	l := b.mustNext(w)
+	if d := l.Delivery(); d.ID != id || string(d.Spec) != "no json" || d.SubmittedAt.IsZero() {
+		t.Errorf("delivery: got %+v", d)
+	}
+	if _, err := l.Commit(t.Context(), &job.Result{Outcome: job.Errored, Reason: job.ReasonSpecInvalid}); err != nil {
+		t.Errorf("Commit: %v", err)
+	}
+
+	// Not yet due, but in its lane.
+	j := makeJob()
+	j.NotBefore = time.Now().Add(700 * time.Millisecond)
+	spec, _ := job.Encode(j)
+	b.publish(b.token(j.ID), spec)
+	l = b.mustNext(w)
+	if early := time.Until(j.NotBefore); early > 0 {
+		t.Errorf("started %s early", early)
+	}
+	b.commit(l)
+}
+
+func TestFullAndTooLarge(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(c *natsqueue.Config) { c.MaxJobs = 2 })
+	b.submit(makeJob())
+	b.submit(makeJob())
+	err := b.conn.Client().Submit(t.Context(), makeJob())
+	if !errors.Is(err, job.ErrFull) {
+		t.Errorf("Submit to a full queue: got %v, want ErrFull", err)
+	}
+	j := makeJob()
+	j.Steps[0].Run = strings.Repeat("x", 1<<20-8<<10)
+	contains(t, b.conn.Client().Submit(t.Context(), j), "max_payload")
+	// Room again: what is due moves in, and a submit works.
+	w := b.join(t, "w1")
+	b.commit(b.mustNext(w))
+	b.submit(makeJob())
+}
+
+// A result that is too large loses output, evenly and counted, and nothing else.
+func TestLargeResult(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id := b.submit(makeJob())
+	l := b.mustNext(b.join(t, "w1"))
+	r := &job.Result{Outcome: job.Succeeded}
+	for i := range 60 {
+		r.Steps = append(r.Steps, job.StepResult{Index: i, Name: "step", Status: job.StepSucceeded, Output: job.Output{
+			Head: strings.Repeat("é", 10_000), Tail: strings.Repeat("\x1b", 10_000), Elided: 5, Bytes: 30_005,
+		}})
+	}
+	if _, err := l.Commit(t.Context(), r); err != nil {
+		t.Fatalf("Commit: %v", err)
+	}
+	got, err := b.conn.Client().Result(t.Context(), id)
+	if err != nil || len(got.Steps) != 60 {
+		t.Fatalf("Result: got %d steps, %v; want 60", len(got.Steps), err)
+	}
+	for _, s := range got.Steps {
+		o := s.Output
+		if n := int64(len(o.Head)+len(o.Tail)) + o.Elided; n != o.Bytes || o.Bytes != 30_005 || len(o.Head) == 0 {
+			t.Fatalf("output: head %d + elided %d + tail %d of %d bytes, want them to add up", len(o.Head), o.Elided, len(o.Tail), o.Bytes)
+		}
+	}
+	if len(r.Steps[0].Output.Head) != 20_000 {
+		t.Error("the caller's result was changed")
+	}
+}
+
+func TestDepthAndWorkers(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(c *natsqueue.Config) { c.Timing = patient })
+	for range 3 {
+		b.submit(makeJob())
+	}
+	w := b.join(t, "w1")
+	l := b.mustNext(w)
+	held := &holder{lease: l, timing: patient}
+	held.start(t.Context())
+	await.True(t, 5*time.Second, "two wait and one is in flight", func() bool {
+		depth, err := b.conn.Depth(t.Context())
+		if err != nil {
+			t.Fatalf("Depth: %v", err)
+		}
+		if len(depth) != 3 {
+			t.Fatalf("Depth: got %d lanes, want 3", len(depth))
+		}
+		d := depth[1]
+		return d.Class == job.PriorityNormal && d.Waiting == 2 && d.InFlight == 1 && d.OldestAge > 0 && d.OldestAge < time.Minute
+	})
+	await.True(t, 5*time.Second, "the worker says what it runs", func() bool {
+		all, err := b.conn.Workers(t.Context())
+		if err != nil {
+			t.Fatalf("Workers: %v", err)
+		}
+		d := l.Delivery()
+		return len(all) == 1 && all[0].Name == "w1" && len(all[0].Running) == 1 && all[0].Running[0] == natsqueue.RunningJob{ID: d.ID, Fence: d.Fence}
+	})
+	if held.stop() {
+		t.Fatal("the lease was lost")
+	}
+	b.commit(l)
+	if err := w.Close(t.Context()); err != nil {
+		t.Fatalf("Close: %v", err)
+	}
+	if all, err := b.conn.Workers(t.Context()); err != nil || len(all) != 0 {
+		t.Errorf("workers after Close: got %v, %v; want none", all, err)
+	}
+}
+
+func TestWorkerNameIsUnique(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	w := b.join(t, "w1")
+	_, err := b.conn.Consumer(t.Context(), natsqueue.ConsumerConfig{Worker: "w1"})
+	contains(t, err, "in use by another process", "Worker")
+	// That of a dead one is waited out.
+	w.Kill()
+	again, err := b.conn.Consumer(t.Context(), natsqueue.ConsumerConfig{Worker: "w1"})
+	if err != nil {
+		t.Fatalf("Consumer after the death of its namesake: %v", err)
+	}
+	if err := again.Close(t.Context()); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+}
+
+// A greedy client must not be able to hoard jobs.
+func TestOneMessagePerPull(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for range 5 {
+		b.submit(makeJob())
+	}
+	_, js := b.raw()
+	cons, err := js.Consumer(t.Context(), b.cfg.Prefix+"-JOBS", "default_normal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch, err := cons.Fetch(5, jetstream.FetchMaxWait(time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for range batch.Messages() {
+		n++
+	}
+	if n > 1 {
+		t.Errorf("one pull got %d messages, want at most 1", n)
+	}
+}
+
+// A requeue that was cut off after the record is finished by the janitor; a job
+// whose message was deleted gets a result that says so.
+func TestJanitor(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	w := b.join(t, "w1")
+	id := b.submit(makeJob())
+	l := b.mustNext(w)
+	if err := l.Requeue(t.Context(), job.ClassInfra, time.Hour, job.Failure{}); err != nil {
+		t.Fatal(err)
+	}
+	suspects := map[job.ID]uint64{}
+	for range 3 {
+		if err := b.conn.Repair(t.Context(), suspects); err != nil {
+			t.Fatalf("Repair: %v", err)
+		}
+	}
+	if st, err := b.conn.Client().Status(t.Context(), id); err != nil || st.State != job.StateScheduled {
+		t.Fatalf("a healthy job: got %+v, %v; want it untouched", st, err)
+	}
+	s := b.stream("SCHED")
+	if err := s.Purge(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := b.conn.Repair(t.Context(), suspects); err != nil {
+			t.Fatalf("Repair: %v", err)
+		}
+	}
+	r, err := b.conn.Client().Result(t.Context(), id)
+	if err != nil || r.Outcome != job.Errored || r.Reason != job.ReasonInternal {
+		t.Errorf("result: got %+v, %v; want errored/internal", r, err)
+	}
+}

@@ -1,0 +1,54 @@
+package natsqueue
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"slipway/job"
+)
+
+// headerStatus is where a dead letter keeps the job's status. Its payload is the
+// spec, whole.
+const headerStatus = "Slipway-Status"
+
+// settle does what follows a decision: dead letter, result, acknowledgment, in
+// this order, so that each is repeated by whoever meets the token if the one
+// before was all there was time for. msg is nil if there is no token in hand.
+func (c *Conn) settle(ctx context.Context, id job.ID, rec *record, spec []byte, msg jetstream.Msg) error {
+	if rec.Reason.Dead() && spec != nil {
+		if err := c.bury(ctx, id, rec, spec); err != nil {
+			return fmt.Errorf("settle job %s: %w", id, err)
+		}
+	}
+	result := nats.NewMsg(c.names.result(rec.Queue, id, rec.Generation))
+	result.Data = rec.Result
+	if err := c.created(ctx, "publish the result", result); err != nil {
+		return fmt.Errorf("settle job %s: %w", id, err)
+	}
+	if msg == nil {
+		return nil
+	}
+	if err := c.ack(ctx, msg); err != nil {
+		return fmt.Errorf("settle job %s: %w", id, err)
+	}
+	return nil
+}
+
+// bury keeps the job as a dead letter.
+func (c *Conn) bury(ctx context.Context, id job.ID, rec *record, spec []byte) error {
+	status := rec.status(id)
+	status.Labels = nil // they are in the spec; a header has little room
+	data, err := json.Marshal(status)
+	if err != nil {
+		return fmt.Errorf("keep the dead letter: %w", err)
+	}
+	msg := nats.NewMsg(c.names.letter(rec.Queue, id, rec.Generation))
+	msg.Data = spec
+	msg.Header.Set(headerStatus, string(data))
+	msg.Header.Set(headerSubmitted, rec.SubmittedAt.UTC().Format(timeFormat))
+	return c.created(ctx, "keep the dead letter", msg)
+}

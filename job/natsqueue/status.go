@@ -1,0 +1,128 @@
+package natsqueue
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"slipway/job"
+)
+
+// defaultLimit is the number of jobs in a List that names none.
+const defaultLimit = 100
+
+// Status tells where a job stands: by its record, or by its token as long as no
+// worker claimed it. See job.Client.
+func (c *Client) Status(ctx context.Context, id job.ID) (job.Status, error) {
+	s, err := c.conn.status(ctx, id)
+	if err != nil {
+		return job.Status{}, fmt.Errorf("status of job %s: %w", id, err)
+	}
+	return s, nil
+}
+
+func (c *Conn) status(ctx context.Context, id job.ID) (job.Status, error) {
+	if err := checkID(id); err != nil {
+		return job.Status{}, err
+	}
+	for again := true; ; again = false {
+		v, err := c.load(ctx, id)
+		if err != nil {
+			return job.Status{}, err
+		}
+		rec := v.rec
+		if rec == nil {
+			rec, err = c.imply(ctx, id)
+		}
+		if err == nil {
+			return rec.status(id), nil
+		}
+		// Between the two looks it may have been claimed, and decided.
+		if !again || !errors.Is(err, job.ErrNotFound) {
+			return job.Status{}, err
+		}
+	}
+}
+
+// checkID keeps what is no id out of subjects: it could hold wildcards.
+func checkID(id job.ID) error {
+	if parsed, err := job.ParseID(string(id)); err != nil || parsed != id {
+		return fmt.Errorf("%w: %.40q is no job id", job.ErrNotFound, id)
+	}
+	return nil
+}
+
+// List yields the jobs that match, newest first: ids sort by time. See job.Client.
+func (c *Client) List(ctx context.Context, q job.ListQuery) iter.Seq2[job.Status, error] {
+	return func(yield func(job.Status, error) bool) {
+		ids, err := c.conn.ids(ctx)
+		if err != nil {
+			yield(job.Status{}, fmt.Errorf("list jobs: %w", err))
+			return
+		}
+		left := cmp.Or(max(q.Limit, 0), defaultLimit)
+		for _, id := range ids {
+			s, err := c.conn.status(ctx, id)
+			if errors.Is(err, job.ErrNotFound) {
+				continue // it expired just now
+			}
+			if err != nil {
+				yield(job.Status{}, fmt.Errorf("list jobs: %w", err))
+				return
+			}
+			if !matches(q, s) {
+				continue
+			}
+			if !yield(s, nil) {
+				return
+			}
+			if left--; left == 0 {
+				return
+			}
+		}
+	}
+}
+
+func matches(q job.ListQuery, s job.Status) bool {
+	return (q.Queue == "" || q.Queue == s.Queue) && (len(q.States) == 0 || slices.Contains(q.States, s.State))
+}
+
+// ids lists every job that has a record or a token, newest first. The server
+// answers with the subjects alone.
+func (c *Conn) ids(ctx context.Context) ([]job.ID, error) {
+	known := map[job.ID]bool{}
+	note := func(s string) {
+		if id, err := job.ParseID(s); err == nil && string(id) == s {
+			known[id] = true
+		}
+	}
+	for _, place := range []struct {
+		stream, filter string
+		part           int // of the subject, from its end
+	}{
+		{bucket(c.names.records()), key(c.names.records(), ">"), 1},
+		{c.names.jobs(), string(c.names) + ".J.>", 1},
+		{c.names.sched(), string(c.names) + ".D.wait.>", 3},
+		{c.names.sched(), string(c.names) + ".D.due.>", 1},
+	} {
+		subjects, err := c.subjects(ctx, place.stream, place.filter)
+		if err != nil {
+			return nil, err
+		}
+		for s := range subjects {
+			if parts := strings.Split(s, "."); len(parts) >= place.part {
+				note(parts[len(parts)-place.part])
+			}
+		}
+	}
+	ids := make([]job.ID, 0, len(known))
+	for id := range known {
+		ids = append(ids, id)
+	}
+	slices.SortFunc(ids, func(a, b job.ID) int { return cmp.Compare(b, a) })
+	return ids, nil
+}

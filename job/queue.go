@@ -1,0 +1,258 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+)
+
+// Errors of every queue. They are matched with errors.Is.
+var (
+	// ErrLeaseLost: another worker claimed the job, or it was decided meanwhile. Publish nothing, drop the attempt.
+	ErrLeaseLost = errors.New("lease lost")
+	// ErrNotFound: no such job, or not any more.
+	ErrNotFound = errors.New("job not found")
+	// ErrExists: a job with this id was accepted before. Submitting again was harmless.
+	ErrExists = errors.New("job exists")
+	// ErrFull: the queue refuses new jobs until some are done. Try later.
+	ErrFull = errors.New("queue is full")
+	// ErrUnavailable: the queue's server does not answer. Whether the call took effect is unknown; all calls may be repeated.
+	ErrUnavailable = errors.New("queue unavailable")
+)
+
+// Consumer is the worker's side of a queue. It is safe for concurrent use.
+type Consumer interface {
+	// Next waits for a job, claims it, and returns the lease. Call it once per
+	// free slot: nothing is fetched ahead. When ctx ends it stops within a second
+	// or two and returns context.Cause(ctx); a job that arrived meanwhile is given back at
+	// no cost. A server that is away is waited for, with back-off; Next then
+	// returns ErrUnavailable only if the queue can't work at all (missing rights).
+	//
+	// Jobs that another attempt of this process still works on, that are decided
+	// already, or that used up their crash budget are dealt with inside.
+	Next(ctx context.Context) (Lease, error)
+}
+
+// Lease is the right to work on one job. Its methods are safe for concurrent
+// use. Exactly one of Commit, Requeue and Release ends it; the holder calls one
+// of them whatever happens, except after ErrLeaseLost.
+type Lease interface {
+	// Delivery says what was claimed. It does not change.
+	Delivery() Delivery
+
+	// Extend confirms with the server that the lease still stands and makes it
+	// last for another period. Call it every Timing.Heartbeat. ErrLeaseLost is
+	// final. A call that crosses with the holder's own Commit, Requeue or Release gets
+	// another error. Any other error means "not confirmed": after Timing.Lease without a
+	// confirmation, counted from the start of the last confirmed call, the holder
+	// must act as if the lease were lost.
+	Extend(ctx context.Context) error
+
+	// Canceled delivers what users ask for: first Cancel, then perhaps Abort.
+	// It is pushed, and looked up at each Extend. The channel is never closed.
+	Canceled() <-chan CancelMode
+
+	// Emit sends events in one batch, without waiting for a confirmation. An
+	// error is worth counting, not retrying. JobID, Generation, Attempt and Fence
+	// are filled in, Seq and Time where they are zero. EventFinished is emitted by Commit.
+	Emit(ctx context.Context, events []Event) error
+
+	// Commit makes r the result of the job: compare-and-set of the record, then
+	// the result, then the acknowledgment. It is the only thing that decides.
+	// JobID, Generation, Queue, Attempt, Fence, Worker and SubmittedAt are filled in.
+	// If a cancel won against it the job's result is canceled, and Commit returns the result that stands.
+	// ErrLeaseLost if another holder decided or owns the job.
+	// ErrUnavailable if ctx ended first; the lease is then left to expire.
+	Commit(ctx context.Context, r *Result) (*Result, error)
+
+	// Requeue gives the job back, to be tried again after delay, and charges
+	// class: ClassJob, ClassInfra or ClassShutdown. The last failure is kept in the
+	// record for people to see. If a user asked for the job's end meanwhile, it is
+	// decided as canceled instead; the same goes for Release.
+	Requeue(ctx context.Context, class Class, delay time.Duration, why Failure) error
+
+	// Release gives the job back at once and at no cost: the worker stops.
+	Release(ctx context.Context) error
+}
+
+// Delivery is a claimed job.
+type Delivery struct {
+	ID         ID
+	Queue      string
+	Generation int
+	// Attempt counts executions from 1, whatever ended the earlier ones.
+	Attempt int
+	Fence   uint64
+	Worker  string
+	// ClaimedAt is the start of the claim: the lease counts from here, not from when Next returned.
+	ClaimedAt time.Time
+	// Spec is the encoded job as it was submitted. It is not validated: decode it
+	// with Decode, and commit errored/spec_invalid if that fails.
+	Spec        []byte
+	SubmittedAt time.Time
+	// EligibleAt is SubmittedAt or, if later, the job's not_before or the end of the last retry's delay.
+	EligibleAt time.Time
+	// Counts says how often the job was charged before.
+	Counts Counts
+}
+
+// Counts says how many attempts each class was charged for.
+type Counts struct {
+	Job   int `json:"job,omitempty"`
+	Infra int `json:"infra,omitempty"`
+	Crash int `json:"crash,omitempty"`
+}
+
+// Failure says why an attempt is tried again.
+type Failure struct {
+	Outcome Outcome `json:"outcome"`
+	Reason  Reason  `json:"reason"`
+	Message string  `json:"message,omitempty"`
+}
+
+// CancelMode says how much of a job a cancel ends.
+type CancelMode int
+
+// The modes, in rising order.
+const (
+	// Cancel ends the running step; always-steps and the push still happen.
+	Cancel CancelMode = iota + 1
+	// Abort ends everything at once.
+	Abort
+)
+
+// Timing holds the clocks of the queue protocol. They must keep the order
+// DeadMan < Lease < AckWait, with at least two heartbeats in a lease: a box dies
+// before its lease can be given to another worker.
+type Timing struct {
+	// DeadMan is how long a box lives without a sign of its worker. Default 20 s.
+	DeadMan time.Duration
+	// Lease is how long a worker may go on without a confirmed heartbeat. Default 45 s.
+	Lease time.Duration
+	// AckWait is how long the queue waits before it hands the job to another worker. Default 60 s.
+	AckWait time.Duration
+	// Heartbeat is the interval between two Extend calls. Default 15 s.
+	Heartbeat time.Duration
+}
+
+// DefaultTiming returns the production clocks.
+func DefaultTiming() Timing {
+	return Timing{DeadMan: 20 * time.Second, Lease: 45 * time.Second, AckWait: time.Minute, Heartbeat: 15 * time.Second}
+}
+
+// Validate reports the first rule that t breaks.
+func (t Timing) Validate() error {
+	switch {
+	case t.Heartbeat <= 0 || t.DeadMan <= 0:
+		return errors.New("timing: every clock must be positive")
+	case t.DeadMan >= t.Lease:
+		return errors.New("timing: dead_man must be shorter than lease, or two workers could run one job at once")
+	case t.Lease >= t.AckWait:
+		return errors.New("timing: lease must be shorter than ack_wait, or two workers could run one job at once")
+	case 2*t.Heartbeat > t.Lease:
+		return errors.New("timing: heartbeat must be at most half of lease, or one lost packet ends a job")
+	}
+	return nil
+}
+
+// Client is the producer's and the reader's side of a queue. It is safe for
+// concurrent use. All methods may return ErrUnavailable.
+type Client interface {
+	// Submit puts the encoded job of a validated spec into its queue: one write,
+	// accepted once it returns nil or ErrExists, harmless to repeat. The job must
+	// have an ID. ErrFull when the queue refuses new jobs.
+	Submit(ctx context.Context, j *Job) error
+	// Status tells where a job stands. ErrNotFound if nothing is known of it.
+	Status(ctx context.Context, id ID) (Status, error)
+	// List yields the jobs that match, newest first.
+	List(ctx context.Context, q ListQuery) iter.Seq2[Status, error]
+	// Result returns the result of a job's latest generation, waiting for it until ctx ends.
+	Result(ctx context.Context, id ID) (*Result, error)
+	// Follow yields the events of a job from the first one still kept. It ends
+	// after the EventFinished of the latest generation, or when ctx ends, or, unless wait is
+	// set, when no more are stored.
+	Follow(ctx context.Context, id ID, wait bool) iter.Seq2[Event, error]
+	// Cancel asks for the end of a job, in whatever state it is. It returns the
+	// state that it met: a terminal one means that the cancel came too late.
+	Cancel(ctx context.Context, id ID, mode CancelMode) (State, error)
+	// DeadLetters yields the jobs that slipway gave up on.
+	DeadLetters(ctx context.Context) iter.Seq2[DeadLetter, error]
+	// RequeueDead puts a dead job back as its next generation, with fresh budgets.
+	RequeueDead(ctx context.Context, id ID) error
+	// DropDead forgets a dead letter. The job's result stays.
+	DropDead(ctx context.Context, id ID) error
+}
+
+// State is where a job stands. The list is closed.
+type State string
+
+// The states. The last five are final within a generation.
+const (
+	StateScheduled State = "scheduled" // waits for its not_before, or for the end of a retry's delay
+	StateQueued    State = "queued"
+	StateRunning   State = "running"
+	StateDone      State = "done" // succeeded
+	StateFailed    State = "failed"
+	StateTimedOut  State = "timed_out"
+	StateCanceled  State = "canceled"
+	StateErrored   State = "errored" // a dead letter may hold it
+)
+
+// Final reports whether s can't change any more within its generation.
+func (s State) Final() bool {
+	switch s {
+	case StateDone, StateFailed, StateTimedOut, StateCanceled, StateErrored:
+		return true
+	}
+	return false
+}
+
+// FinalState returns the state of a job with the outcome o.
+func FinalState(o Outcome) State {
+	if o == Succeeded {
+		return StateDone
+	}
+	return State(o)
+}
+
+// Status is a job as the queue knows it.
+type Status struct {
+	ID          ID                `json:"id"`
+	Name        string            `json:"name,omitempty"`
+	Queue       string            `json:"queue"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	State       State             `json:"state"`
+	Generation  int               `json:"generation"`
+	Attempt     int               `json:"attempt"`
+	Fence       uint64            `json:"fence"`
+	Worker      string            `json:"worker,omitempty"`
+	Cancel      bool              `json:"cancel_requested,omitempty"`
+	Reason      Reason            `json:"reason,omitempty"`
+	LastFailure *Failure          `json:"last_failure,omitempty"`
+	Counts      Counts            `json:"counts,omitzero"`
+	SubmittedAt time.Time         `json:"submitted_at,omitzero"`
+	EligibleAt  time.Time         `json:"eligible_at,omitzero"`
+	StartedAt   time.Time         `json:"started_at,omitzero"`
+	FinishedAt  time.Time         `json:"finished_at,omitzero"`
+}
+
+// ListQuery narrows a List. Zero fields match everything.
+type ListQuery struct {
+	Queue  string
+	States []State
+	// Limit bounds the number of jobs. Zero means 100.
+	Limit int
+}
+
+// DeadLetter is a job that slipway gave up on, kept with all that is needed to
+// understand it and to run it again.
+type DeadLetter struct {
+	ID         ID        `json:"id"`
+	Queue      string    `json:"queue"`
+	Generation int       `json:"generation"`
+	At         time.Time `json:"at"`
+	Spec       []byte    `json:"spec"`
+	Status     Status    `json:"status"`
+	Result     *Result   `json:"result"`
+}

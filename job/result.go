@@ -1,0 +1,146 @@
+package job
+
+import (
+	"slices"
+	"time"
+)
+
+// Result is the one record of how a job ended. It is written once per
+// generation, by the worker that won the commit, and never changes.
+type Result struct {
+	Version    string            `json:"version"`
+	JobID      ID                `json:"job_id"`
+	Generation int               `json:"generation"`
+	Name       string            `json:"name,omitempty"`
+	Queue      string            `json:"queue"`
+	Labels     map[string]string `json:"labels,omitempty"`
+
+	Outcome Outcome `json:"outcome"`
+	Reason  Reason  `json:"reason,omitempty"`
+	// Message is one sentence for people: what failed, and what to do about it where slipway knows.
+	Message string `json:"message,omitempty"`
+
+	// Attempt counts executions from 1. Zero means that the job never started.
+	Attempt int    `json:"attempt"`
+	Fence   uint64 `json:"fence"`
+	Worker  string `json:"worker,omitempty"`
+	// BoxID is the engine's id of the container.
+	BoxID string `json:"box_id,omitempty"`
+	// ImageDigest is what the image's name meant when the box was made.
+	ImageDigest string `json:"image_digest,omitempty"`
+	// Relaxed lists the keys of the worker's policy that this job made use of.
+	Relaxed []string `json:"relaxed,omitempty"`
+
+	SubmittedAt time.Time `json:"submitted_at,omitzero"`
+	StartedAt   time.Time `json:"started_at,omitzero"`
+	FinishedAt  time.Time `json:"finished_at"`
+	Phases      Phases    `json:"phases"`
+
+	Steps     []StepResult     `json:"steps,omitempty"`
+	Workspace *WorkspaceResult `json:"workspace,omitempty"`
+}
+
+// Phases says where the attempt's time went. A phase that did not happen is zero.
+// The removal of the box comes after the result, so it is a metric, not a phase.
+type Phases struct {
+	Queue         Duration `json:"queue"`          // from submit (or not_before) to claim
+	PullImage     Duration `json:"pull_image"`     // until the image is there
+	Create        Duration `json:"create"`         // until the box answers
+	PullWorkspace Duration `json:"pull_workspace"` // restore, inputs included
+	Steps         Duration `json:"steps"`          // first step's start to last step's end
+	PushWorkspace Duration `json:"push_workspace"` // until the new state is committed
+}
+
+// StepStatus says how a step ended.
+type StepStatus string
+
+// The statuses of a step.
+const (
+	StepSucceeded StepStatus = "succeeded"
+	StepFailed    StepStatus = "failed"
+	StepTimedOut  StepStatus = "timed_out"
+	StepCanceled  StepStatus = "canceled"
+	StepErrored   StepStatus = "errored" // slipway could not run it, or lost it
+	StepSkipped   StepStatus = "skipped"
+)
+
+// StepStatuses lists every StepStatus.
+func StepStatuses() []StepStatus {
+	return []StepStatus{StepSucceeded, StepFailed, StepTimedOut, StepCanceled, StepErrored, StepSkipped}
+}
+
+// Valid reports whether s is one of StepStatuses.
+func (s StepStatus) Valid() bool { return slices.Contains(StepStatuses(), s) }
+
+// StepResult is what one step did in its last try.
+type StepResult struct {
+	Index  int        `json:"index"` // from 0
+	Name   string     `json:"name"`
+	Status StepStatus `json:"status"`
+	Reason Reason     `json:"reason,omitempty"`
+	// Message explains what no exit code can say, such as "no such file".
+	Message string `json:"message,omitempty"`
+	// ExitCode is the command's own, or 128+signal. Nil where no command ended by itself or by a signal.
+	ExitCode *int `json:"exit_code,omitempty"`
+	// Signal is the name of the signal that ended the command, such as "SIGKILL".
+	Signal string `json:"signal,omitempty"`
+	// Tries counts from 1; more than 1 only with the step's retry.
+	Tries      int       `json:"tries,omitempty"`
+	StartedAt  time.Time `json:"started_at,omitzero"`
+	FinishedAt time.Time `json:"finished_at,omitzero"`
+	// Duration is the monotonic time from start to end of the last try.
+	Duration Duration `json:"duration"`
+	// CPU is user and system time of the step's whole process tree.
+	CPU Duration `json:"cpu"`
+	// MaxRSS is the largest resident size of a process of the tree, in bytes.
+	MaxRSS int64 `json:"max_rss"`
+	// Leftovers counts the processes that the step left behind and that were killed at its end.
+	Leftovers int    `json:"leftovers,omitempty"`
+	Output    Output `json:"output,omitzero"`
+}
+
+// Output is the beginning and the end of what a step printed, stdout and stderr
+// as they came, as valid UTF-8.
+type Output struct {
+	Head string `json:"head,omitempty"`
+	// Elided is the exact number of bytes between Head and Tail.
+	Elided int64  `json:"elided,omitempty"`
+	Tail   string `json:"tail,omitempty"`
+	// Bytes is how much the step printed in all.
+	Bytes int64 `json:"bytes"`
+	// LogKey names the object that holds the whole log, if it was stored.
+	LogKey string `json:"log_key,omitempty"`
+	// Truncated is how many bytes at the log's end the object at LogKey lacks, since the step went over its log limit.
+	Truncated int64 `json:"truncated,omitempty"`
+}
+
+// WorkspaceResult says what happened to the workspace.
+type WorkspaceResult struct {
+	Prefix string `json:"prefix"`
+	// Base is the commit that was restored. Empty for a new workspace.
+	Base string `json:"base,omitempty"`
+	// Commit is the state that the store holds now because of this attempt: the new one, or Base if nothing changed.
+	Commit string `json:"commit,omitempty"`
+
+	FilesPulled  int   `json:"files_pulled"`
+	BytesPulled  int64 `json:"bytes_pulled"`
+	FilesPushed  int   `json:"files_pushed"`
+	BytesPushed  int64 `json:"bytes_pushed"`
+	FilesDeleted int   `json:"files_deleted"`
+	// Changes names the changed paths in order, at most MaxChanges of them.
+	Changes []Change `json:"changes,omitempty"`
+	// ChangesElided is how many more there were.
+	ChangesElided int `json:"changes_elided,omitempty"`
+	// Skipped names entries that no store can hold (sockets, devices, …), at most MaxChanges of them.
+	Skipped []string `json:"skipped,omitempty"`
+}
+
+// MaxChanges bounds the lists of paths in a WorkspaceResult.
+const MaxChanges = 200
+
+// Change is one path that a push changed in the store.
+type Change struct {
+	Path string `json:"path"`
+	// Kind is added, modified or deleted.
+	Kind string `json:"kind"`
+}

@@ -1,0 +1,274 @@
+package job
+
+import (
+	"bytes"
+	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+// object is a JSON object that keeps its order.
+type object []member
+
+type member struct {
+	key   string
+	value any
+}
+
+func (o object) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, m := range o {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		for j, part := range []any{m.key, m.value} {
+			data, err := marshal(part)
+			if err != nil {
+				return nil, err
+			}
+			if j == 1 {
+				b.WriteByte(':')
+			}
+			b.Write(data)
+		}
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return bytes.TrimSpace(b.Bytes()), err
+}
+
+// generator makes one schema.
+type generator struct {
+	docs   map[string]string // "Type" and "Type.Field" → comment
+	defs   object
+	done   map[reflect.Type]bool
+	closed bool // unknown fields are refused
+}
+
+// makeSchema makes the schema of a type and of all that it holds.
+func makeSchema(t *testing.T, root reflect.Type, id string, closed bool) []byte {
+	t.Helper()
+	g := &generator{docs: readDocs(t), done: map[reflect.Type]bool{root: true}, closed: closed}
+	schema := object{
+		{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+		{"$id", id},
+		{"title", "slipway " + strings.ToLower(root.Name())},
+	}
+	schema = append(schema, g.structure(root)...)
+	schema = append(schema, member{"$defs", g.defs})
+	data, err := marshal(schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := json.Indent(&out, data, "", "  "); err != nil {
+		t.Fatal(err)
+	}
+	out.WriteByte('\n')
+	return out.Bytes()
+}
+
+// structure describes a struct type.
+func (g *generator) structure(t reflect.Type) object {
+	var properties object
+	for _, f := range fieldsOf(t) {
+		field := t.Field(f.index)
+		value := g.value(field.Type)
+		if g.closed && f.filled {
+			value = append(value, notEmpty(field.Type)...)
+		}
+		if g.closed {
+			value = append(value, rules[t.Name()+"."+f.name]...)
+		}
+		if doc := g.docs[t.Name()+"."+field.Name]; doc != "" {
+			value = append(value, member{"description", doc})
+		}
+		properties = append(properties, member{f.name, value})
+	}
+	s := object{{"type", "object"}}
+	if doc := g.docs[t.Name()]; doc != "" {
+		s = append(s, member{"description", doc})
+	}
+	s = append(s, member{"properties", properties})
+	if !g.closed {
+		return s
+	}
+	s = append(s, member{"additionalProperties", false})
+	return append(s, structRules[t.Name()]...)
+}
+
+func notEmpty(t reflect.Type) object {
+	if t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8 {
+		return object{{"minItems", 1}}
+	}
+	return object{{"minLength", 1}}
+}
+
+// value describes a value of type t.
+func (g *generator) value(t reflect.Type) object {
+	if t.Kind() == reflect.Pointer {
+		return g.value(t.Elem())
+	}
+	switch t {
+	case reflect.TypeFor[Duration](), reflect.TypeFor[Bytes](), reflect.TypeFor[Mode](), reflect.TypeFor[ID]():
+		return g.ref(t, append(object{{"type", "string"}}, typeRules[t.Name()]...))
+	case reflect.TypeFor[time.Time]():
+		return object{{"type", "string"}, {"format", "date-time"}}
+	case reflect.TypeFor[[]byte]():
+		return object{{"type", "string"}, {"contentEncoding", "base64"}}
+	}
+	if words := enumOf(t); words != nil {
+		return g.ref(t, object{{"type", "string"}, {"enum", words}})
+	}
+	switch t.Kind() {
+	case reflect.Struct:
+		if !g.done[t] {
+			g.done[t] = true
+			g.define(t, g.structure(t))
+		}
+		return object{{"$ref", "#/$defs/" + t.Name()}}
+	case reflect.Slice:
+		return object{{"type", "array"}, {"items", g.value(t.Elem())}}
+	case reflect.Map:
+		return object{{"type", "object"}, {"additionalProperties", g.value(t.Elem())}}
+	}
+	return object{{"type", map[reflect.Kind]string{
+		reflect.String: "string", reflect.Bool: "boolean", reflect.Int: "integer",
+		reflect.Int64: "integer", reflect.Uint64: "integer", reflect.Float64: "number",
+	}[t.Kind()]}}
+}
+
+// ref describes a named type once and points to it.
+func (g *generator) ref(t reflect.Type, s object) object {
+	if !g.done[t] {
+		g.done[t] = true
+		if doc := g.docs[t.Name()]; doc != "" {
+			s = append(s, member{"description", doc})
+		}
+		g.define(t, s)
+	}
+	return object{{"$ref", "#/$defs/" + t.Name()}}
+}
+
+func (g *generator) define(t reflect.Type, s object) {
+	g.defs = append(g.defs, member{t.Name(), s})
+}
+
+// enumOf lists the words of a closed list.
+func enumOf(t reflect.Type) []string {
+	switch t {
+	case reflect.TypeFor[Priority]():
+		return words(Priorities())
+	case reflect.TypeFor[PullPolicy]():
+		return words(PullPolicies())
+	case reflect.TypeFor[Network]():
+		return words(Networks())
+	case reflect.TypeFor[PullWorkspace]():
+		return words(WorkspacePulls())
+	case reflect.TypeFor[PushWorkspace]():
+		return words(WorkspacePushes())
+	case reflect.TypeFor[Condition]():
+		return words(Conditions())
+	case reflect.TypeFor[Outcome]():
+		return words(Outcomes())
+	case reflect.TypeFor[Reason]():
+		return words(Reasons())
+	case reflect.TypeFor[StepStatus]():
+		return words(StepStatuses())
+	}
+	return nil
+}
+
+func words[T ~string](list []T) []string {
+	out := make([]string, len(list))
+	for i, w := range list {
+		out[i] = string(w)
+	}
+	return out
+}
+
+// readDocs reads the comments of this package's types and their fields.
+func readDocs(t *testing.T) map[string]string {
+	t.Helper()
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	docs := map[string]string{}
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, decl := range file.Decls {
+			gen, ok := decl.(*ast.GenDecl)
+			if !ok || gen.Tok != token.TYPE {
+				continue
+			}
+			for _, spec := range gen.Specs {
+				typeDocs(spec.(*ast.TypeSpec), gen.Doc, docs)
+			}
+		}
+	}
+	return docs
+}
+
+func typeDocs(spec *ast.TypeSpec, doc *ast.CommentGroup, docs map[string]string) {
+	docs[spec.Name.Name] = oneLine(doc)
+	structure, ok := spec.Type.(*ast.StructType)
+	if !ok {
+		return
+	}
+	for _, f := range structure.Fields.List {
+		comment := f.Doc
+		if comment == nil {
+			comment = f.Comment
+		}
+		for _, name := range f.Names {
+			docs[spec.Name.Name+"."+name.Name] = oneLine(comment)
+		}
+	}
+}
+
+func oneLine(doc *ast.CommentGroup) string { return strings.Join(strings.Fields(doc.Text()), " ") }
+
+// readReasonComments reads the outcome at the start of each reason's comment.
+func readReasonComments(t *testing.T) map[Reason]Outcome {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "outcome.go", nil, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	outcomes := map[Reason]Outcome{}
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok || !strings.HasPrefix(spec.Names[0].Name, "Reason") {
+			return true
+		}
+		word, _, _ := strings.Cut(oneLine(spec.Comment), ":")
+		value := spec.Values[0].(*ast.BasicLit).Value
+		outcomes[Reason(strings.Trim(value, `"`))] = Outcome(word)
+		return true
+	})
+	if got, want := len(outcomes), len(Reasons()); got != want {
+		t.Fatalf("got %d reasons in outcome.go, want %d as in Reasons", got, want)
+	}
+	return outcomes
+}

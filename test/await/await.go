@@ -1,0 +1,59 @@
+// Package await is for tests that wait for another process: one that can't tell
+// when it is done, so that it has to be asked. What happens in this process is waited for
+// by channels, or under testing/synctest.
+package await
+
+import (
+	"bytes"
+	"sync"
+	"testing"
+	"time"
+)
+
+const (
+	// Settled is how long a shell gets on a busy machine until it has set its traps and printed.
+	Settled = 2 * time.Second
+	// Patience tells what hangs from what is slow. It is less than a box's dead-man switch, which would hide a hang.
+	Patience = 10 * time.Second
+)
+
+// True fails t unless ok turns true within the generous bound. what says it in
+// words. It must be called from the test's own goroutine.
+func True(t testing.TB, bound time.Duration, what string, ok func() bool) {
+	t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(bound); !ok(); <-tick.C {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within %v: %s", bound, what)
+		}
+	}
+}
+
+// Buffer collects a program's output while a test reads it. Its zero value is
+// ready, and it is safe for concurrent use.
+type Buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+// Write appends p. It never fails.
+func (b *Buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+// String returns what was written so far.
+func (b *Buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+// Reset forgets what was written.
+func (b *Buffer) Reset() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.b.Reset()
+}
