@@ -1,0 +1,236 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/moby/moby/client"
+
+	"slipway/container"
+	"slipway/container/supervisor"
+)
+
+// greetTimeout bounds the supervisor's first answer, on an engine that is busy with other starts.
+const greetTimeout = 20 * time.Second
+
+// Box is one container. It is a container.Sandbox.
+type Box struct {
+	p    *Provider
+	spec container.Spec // defaults filled in
+	done chan struct{}
+	end  func() // closes done, once
+
+	mu      sync.Mutex
+	info    container.Info
+	session *supervisor.Session // nil before Start
+	out     *demux
+	stopped bool // Stop or Remove was called
+	gone    bool // removed for sure
+	watch   sync.WaitGroup
+}
+
+var _ container.Sandbox = (*Box)(nil)
+
+func newBox(p *Provider, spec container.Spec) *Box {
+	b := &Box{p: p, spec: spec, done: make(chan struct{})}
+	b.end = sync.OnceFunc(func() { close(b.done) })
+	b.info = container.Info{
+		Name: spec.Name, State: container.StateCreated, Labels: maps.Clone(spec.Labels), Workdir: spec.Workdir,
+	}
+	return b
+}
+
+// Start starts the box. See container.Sandbox.
+func (b *Box) Start(ctx context.Context) error {
+	b.mu.Lock()
+	already := b.session != nil || b.stopped
+	b.mu.Unlock()
+	if already {
+		return fmt.Errorf("start box %s: %w: it was started or removed before", b.spec.Name, container.ErrStopped)
+	}
+	err := b.start(ctx)
+	if err == nil || ctx.Err() != nil || errors.Is(err, container.ErrEngineUnavailable) {
+		return err
+	}
+	if again := b.createAnew(ctx); again != nil {
+		return errors.Join(err, again)
+	}
+	return b.start(ctx)
+}
+
+// createAnew makes the container again on a supervisor's volume that was checked: the old one holds it.
+func (b *Box) createAnew(ctx context.Context) error {
+	if err := b.p.destroyInTurn(ctx, b.Info().ID); err != nil {
+		return err
+	}
+	if err := b.p.redeliver(ctx); err != nil {
+		return err
+	}
+	return b.createOnce(ctx)
+}
+
+// start attaches first: the box's stdin must never be without a holder, and
+// nothing of its stdout may be missed.
+func (b *Box) start(ctx context.Context) error {
+	if err := b.p.enter(ctx); err != nil {
+		return err
+	}
+	defer b.p.leave()
+	id := b.Info().ID
+	var line client.ContainerAttachResult
+	err := b.p.call(ctx, "attach to box "+b.spec.Name, inspectTimeout, func(ctx context.Context) (err error) {
+		line, err = b.p.cli.ContainerAttach(ctx, id, client.ContainerAttachOptions{Stream: true, Stdin: true, Stdout: true, Stderr: true})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	conn := &conn{line: line, demux: &demux{r: line.Reader}}
+	err = b.p.call(ctx, "start box "+b.spec.Name, startTimeout, func(ctx context.Context) error {
+		_, err := b.p.cli.ContainerStart(ctx, id, client.ContainerStartOptions{})
+		return err
+	})
+	if err != nil {
+		_ = conn.Close() // a start that happened all the same ends by this
+		return err
+	}
+	greet, cancel := context.WithTimeoutCause(ctx, greetTimeout, errDeadline)
+	defer cancel()
+	session, err := supervisor.Connect(greet, conn, b.supervisorConfig())
+	if err != nil {
+		return b.lost("greet supervisor of box "+b.spec.Name, conn.demux, err)
+	}
+	b.running(session, conn.demux)
+	return nil
+}
+
+func (b *Box) running(s *supervisor.Session, out *demux) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.session, b.out = s, out
+	b.info.State = container.StateRunning
+	b.watch.Go(func() {
+		<-s.Done()
+		b.mu.Lock()
+		b.info.State = container.StateExited
+		b.mu.Unlock()
+		b.end()
+	})
+}
+
+func (b *Box) supervisorConfig() supervisor.Config {
+	env := map[string]string{"LANG": "C.UTF-8", "CI": "true"}
+	maps.Copy(env, b.spec.Env)
+	return supervisor.Config{
+		Workdir: b.spec.Workdir, User: b.spec.User, Env: env, DeadMan: b.spec.DeadMan, Lifetime: b.spec.Lifetime,
+	}
+}
+
+// lost makes err say what the box itself had to say.
+func (b *Box) lost(verb string, out *demux, err error) error {
+	if said := strings.TrimSpace(out.said()); said != "" {
+		return fmt.Errorf("%s: %w: %w (it said: %s)", verb, container.ErrBoxLost, err, said)
+	}
+	return fmt.Errorf("%s: %w: %w", verb, container.ErrBoxLost, err)
+}
+
+// live returns the session, or why there is none.
+func (b *Box) live() (*supervisor.Session, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.stopped || b.session == nil {
+		return nil, fmt.Errorf("box %s: %w", b.spec.Name, container.ErrStopped)
+	}
+	return b.session, nil
+}
+
+// Exec runs a command to its end. See container.Sandbox.
+func (b *Box) Exec(ctx context.Context, cmd container.Command) (container.Exit, error) {
+	if err := b.spec.CheckCommand(cmd); err != nil {
+		return container.Exit{}, err
+	}
+	s, err := b.live()
+	if err != nil {
+		return container.Exit{}, err
+	}
+	return s.Exec(ctx, cmd)
+}
+
+// Files gives access to the workspace. See container.Sandbox.
+func (b *Box) Files() container.Files {
+	s, err := b.live()
+	if err != nil {
+		return container.FailedFiles(err)
+	}
+	return s.Files()
+}
+
+// Done is closed when the box has ended. See container.Sandbox.
+func (b *Box) Done() <-chan struct{} { return b.done }
+
+// Info describes the box. See container.Sandbox.
+func (b *Box) Info() container.Info {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.info
+}
+
+// Stop ends all commands and the box. See container.Sandbox.
+func (b *Box) Stop(ctx context.Context, grace time.Duration) error {
+	s, err := b.live()
+	if err != nil {
+		return nil //nolint:nilerr // what does not run is stopped
+	}
+	b.mu.Lock()
+	b.stopped = true
+	b.mu.Unlock()
+	return s.Stop(ctx, grace)
+}
+
+// Remove destroys the box and waits until it is gone. See container.Sandbox.
+//
+// The line goes first. An engine does not remove a container, for 20 s or for ever,
+// whose output somebody holds and does not read; and a supervisor that loses the line
+// wipes and ends by itself, which takes the container along.
+func (b *Box) Remove(ctx context.Context, _ ...container.RemoveOption) error {
+	b.mu.Lock()
+	b.stopped = true
+	session, gone, id := b.session, b.gone, b.info.ID
+	b.mu.Unlock()
+	if session != nil {
+		_ = session.Close() // the box ends by it; how it took that is seen below
+	}
+	b.watch.Wait()
+	b.end()
+	if gone {
+		return nil
+	}
+	if session == nil || b.p.leftByItself(ctx, id) != nil {
+		if err := b.p.destroyInTurn(ctx, id); err != nil {
+			return err
+		}
+	}
+	b.mu.Lock()
+	b.gone = true
+	b.info.State = container.StateExited
+	b.mu.Unlock()
+	return nil
+}
+
+// conn is the box's stdin and stdout over one attached connection.
+type conn struct {
+	*demux
+	line client.ContainerAttachResult
+}
+
+var _ io.ReadWriteCloser = (*conn)(nil)
+
+func (c *conn) Write(p []byte) (int, error) { return c.line.Conn.Write(p) }
+
+func (c *conn) Close() error { return c.line.Conn.Close() }

@@ -1,0 +1,65 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/containerd/errdefs"
+
+	"slipway/container"
+)
+
+// Deadlines of single calls. An engine that hangs answers none of them, and a
+// call without one would hang with it.
+const (
+	inspectTimeout = 5 * time.Second
+	createTimeout  = 30 * time.Second
+	startTimeout   = 30 * time.Second
+	killTimeout    = 10 * time.Second
+	removeTimeout  = 30 * time.Second
+	loadTimeout    = 60 * time.Second
+	infoTimeout    = 10 * time.Second
+)
+
+var errDeadline = errors.New("no answer within the call's own deadline")
+
+// call makes one request with a deadline of its own and types its error.
+func (p *Provider) call(ctx context.Context, verb string, limit time.Duration, fn func(context.Context) error) error {
+	limited, cancel := context.WithTimeoutCause(ctx, limit, errDeadline)
+	defer cancel()
+	err := fn(limited)
+	if err == nil {
+		return nil
+	}
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("%s: %w", verb, context.Cause(ctx))
+	case limited.Err() != nil:
+		return p.unavailable(verb, fmt.Errorf("no answer within %v", limit))
+	case !answered(err):
+		return p.unavailable(verb, err)
+	}
+	return fmt.Errorf("%s: %w", verb, err)
+}
+
+// answered tells whether err is the engine's own answer. Everything else is the way to it.
+func answered(err error) bool {
+	return errdefs.IsNotFound(err) || errdefs.IsConflict(err) || errdefs.IsInvalidArgument(err) ||
+		errdefs.IsUnauthorized(err) || errdefs.IsPermissionDenied(err) || errdefs.IsInternal(err) ||
+		errdefs.IsNotImplemented(err) || errdefs.IsFailedPrecondition(err) || errdefs.IsNotModified(err) ||
+		errdefs.IsResourceExhausted(err) || errdefs.IsUnknown(err)
+}
+
+// unavailable says that the engine does not answer, and what to do. err keeps its text, not its
+// type: an inner deadline must not look like the caller's.
+func (p *Provider) unavailable(verb string, err error) error {
+	return fmt.Errorf("%s: %w at %s: %s; start it, or name another one with DOCKER_HOST or the worker's docker host setting",
+		verb, container.ErrEngineUnavailable, p.cli.DaemonHost(), err.Error())
+}
+
+// detached keeps going after ctx ended, for a bounded time: for cleanup.
+func detached(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), limit)
+}

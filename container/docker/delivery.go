@@ -1,0 +1,281 @@
+package docker
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"time"
+
+	"github.com/containerd/errdefs"
+	mobycontainer "github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/api/types/mount"
+	"github.com/moby/moby/client"
+
+	"slipway/container"
+	"slipway/container/supervisor"
+)
+
+// The supervisor reaches boxes on a volume that is filled once per engine and build:
+// the engine copies what an image has at a mount point into a volume that is
+// empty. It works on an engine far away and touches neither a registry nor the archive API.
+const (
+	volumePrefix = "slipway-supervisor-"
+	fillImage    = "slipway-supervisor"
+	// supervisorProduct is the value of LabelProduct on these things: they are nobody's box, and no reaper's.
+	supervisorProduct = container.Product + "-supervisor"
+	// staleFill is how old the container that fills must be to belong to a worker that died.
+	staleFill = time.Minute
+	fillTries = 200
+	fillPause = 50 * time.Millisecond
+)
+
+// The supervisor's exits without a worker: any of them proves that the file is whole enough to run.
+const (
+	exitFirst = 70
+	exitLast  = 74
+)
+
+// delivered returns where the supervisor's volume is, filling it if this engine does not have it.
+func (p *Provider) delivered(ctx context.Context) (site, error) {
+	p.mu.Lock()
+	known := p.site
+	p.mu.Unlock()
+	if known != nil {
+		return *known, nil
+	}
+	return p.fills.do(ctx, "", nil, func(ctx context.Context, _ func(string)) (site, error) {
+		return p.deliver(ctx, false)
+	})
+}
+
+// redeliver doubts the volume, after a box did not come up: a worker or an engine
+// that died may have left it half filled, another worker may be filling it right now, and an
+// operator may have pruned it (an engine then makes an empty one, without a word).
+func (p *Provider) redeliver(ctx context.Context) error {
+	_, err := p.fills.do(ctx, "again", nil, func(ctx context.Context, _ func(string)) (site, error) {
+		return p.deliver(ctx, true)
+	})
+	return err
+}
+
+// parcel is what is delivered.
+type parcel struct{ arch, volume, tag string }
+
+func (p *Provider) deliver(ctx context.Context, doubt bool) (site, error) {
+	var v client.ServerVersionResult
+	err := p.call(ctx, "ask engine's architecture", inspectTimeout, func(ctx context.Context) (err error) {
+		v, err = p.cli.ServerVersion(ctx, client.ServerVersionOptions{})
+		return err
+	})
+	if err != nil {
+		return site{}, err
+	}
+	var info client.SystemInfoResult
+	err = p.call(ctx, "ask engine's processors", infoTimeout, func(ctx context.Context) (err error) {
+		info, err = p.cli.Info(ctx, client.InfoOptions{})
+		return err
+	})
+	if err != nil {
+		return site{}, err
+	}
+	digest, err := supervisor.Digest(v.Arch)
+	if err != nil {
+		return site{}, fmt.Errorf("deliver supervisor: %w", err)
+	}
+	short := digest[:12]
+	what := parcel{arch: v.Arch, volume: p.volumePrefix + short, tag: fillImage + ":" + short}
+	at, err := p.findVolume(ctx, what.volume)
+	switch {
+	case doubt || errdefs.IsNotFound(err):
+		if err = p.fill(ctx, what); err == nil {
+			at, err = p.findVolume(ctx, what.volume)
+		}
+	case err == nil:
+		err = p.tidy(ctx, what)
+	}
+	if err != nil {
+		return site{}, fmt.Errorf("deliver supervisor: %w", err)
+	}
+	at.runtime, at.cgroupParent, at.cpus = p.cfg.Runtime, p.cfg.CgroupParent, info.Info.NCPU
+	p.mu.Lock()
+	p.site = &at
+	p.mu.Unlock()
+	return at, nil
+}
+
+// tidy removes what a worker that died while filling has left.
+func (p *Provider) tidy(ctx context.Context, what parcel) error {
+	if err := p.dropStaleFiller(ctx, what.volume); err != nil {
+		return err
+	}
+	return p.dropFillImage(ctx, what.tag)
+}
+
+func (p *Provider) findVolume(ctx context.Context, name string) (site, error) {
+	at := site{volume: name}
+	err := p.call(ctx, "inspect volume "+name, inspectTimeout, func(ctx context.Context) error {
+		res, err := p.cli.VolumeInspect(ctx, name, client.VolumeInspectOptions{})
+		if err == nil && res.Volume.Mountpoint != "" {
+			at.hostsFile = path.Join(res.Volume.Mountpoint, "hosts")
+		}
+		return err
+	})
+	return at, err
+}
+
+// fill makes the volume, or checks the one that is there and makes it anew if it is bad. The
+// container's fixed name is the lock between workers; the copy is done when its creation returns.
+func (p *Provider) fill(ctx context.Context, what parcel) (err error) {
+	defer func() {
+		clean, cancel := detached(ctx, removeTimeout)
+		defer cancel()
+		err = errors.Join(err, p.dropFillImage(clean, what.tag))
+	}()
+	for range 2 {
+		ok, err := p.fillOnce(ctx, what)
+		if err != nil || ok {
+			return err
+		}
+		err = p.call(ctx, "remove damaged volume "+what.volume, removeTimeout, func(ctx context.Context) error {
+			_, err := p.cli.VolumeRemove(ctx, what.volume, client.VolumeRemoveOptions{})
+			return err
+		})
+		if err != nil && !errdefs.IsNotFound(err) {
+			return fmt.Errorf("%w; remove the containers that use it, then the volume", err)
+		}
+	}
+	return fmt.Errorf("volume %s: the supervisor does not run from it: %w", what.volume, container.ErrUnsupported)
+}
+
+// fillOnce reports whether the supervisor runs from the volume.
+func (p *Provider) fillOnce(ctx context.Context, what parcel) (ok bool, err error) {
+	id, err := p.createFiller(ctx, what)
+	if err != nil {
+		return false, err
+	}
+	defer func() {
+		clean, cancel := detached(ctx, removeTimeout)
+		defer cancel()
+		err = errors.Join(err, p.destroy(clean, id))
+	}()
+	wait := p.cli.ContainerWait(ctx, id, client.ContainerWaitOptions{Condition: mobycontainer.WaitConditionNextExit})
+	err = p.call(ctx, "start supervisor's check", startTimeout, func(ctx context.Context) error {
+		_, err := p.cli.ContainerStart(ctx, id, client.ContainerStartOptions{})
+		return err
+	})
+	if err != nil && !errors.Is(err, container.ErrEngineUnavailable) && ctx.Err() == nil {
+		return false, nil // it is there and can't be executed
+	}
+	if err != nil {
+		return false, err
+	}
+	select {
+	case res := <-wait.Result:
+		return res.StatusCode >= exitFirst && res.StatusCode <= exitLast, nil
+	case err := <-wait.Error:
+		return false, p.unavailable("wait for supervisor's check", err)
+	case <-time.After(startTimeout):
+		return false, p.unavailable("wait for supervisor's check", errDeadline)
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	}
+}
+
+// createFiller returns the container that mounts the volume over the image's copy
+// of the supervisor. It waits while another worker has one.
+func (p *Provider) createFiller(ctx context.Context, what parcel) (id string, err error) {
+	for range fillTries {
+		err = p.call(ctx, "create supervisor's volume", createTimeout, func(ctx context.Context) error {
+			res, err := p.cli.ContainerCreate(ctx, fillRequest(what))
+			id = res.ID
+			return err
+		})
+		switch {
+		case err == nil:
+			return id, nil
+		case errdefs.IsNotFound(err): // never loaded, or another worker has just removed it
+			err = p.loadFillImage(ctx, what)
+		case errdefs.IsConflict(err):
+			err = p.waitForFiller(ctx, what.volume)
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	return "", fmt.Errorf("create supervisor's volume: container %s is always in the way: %w", what.volume, err)
+}
+
+func fillRequest(what parcel) client.ContainerCreateOptions {
+	labels := map[string]string{container.LabelProduct: supervisorProduct}
+	return client.ContainerCreateOptions{
+		Name: what.volume,
+		Config: &mobycontainer.Config{
+			Image: what.tag, Entrypoint: []string{supervisor.BoxPath}, User: "65534:65534", NetworkDisabled: true, Labels: labels,
+		},
+		HostConfig: &mobycontainer.HostConfig{
+			NetworkMode: "none", CapDrop: []string{"ALL"}, SecurityOpt: []string{"no-new-privileges:true"},
+			ReadonlyRootfs: true, LogConfig: mobycontainer.LogConfig{Type: "none"},
+			Mounts: []mount.Mount{{
+				Type: mount.TypeVolume, Source: what.volume, Target: supervisor.MountPath,
+				VolumeOptions: &mount.VolumeOptions{Labels: labels},
+			}},
+		},
+	}
+}
+
+func (p *Provider) waitForFiller(ctx context.Context, name string) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(fillPause):
+	}
+	return p.dropStaleFiller(ctx, name)
+}
+
+func (p *Provider) dropStaleFiller(ctx context.Context, name string) error {
+	c, err := p.inspect(ctx, name)
+	if errdefs.IsNotFound(err) { // gone, or still being made and not to be seen yet
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if made, err := time.Parse(time.RFC3339Nano, c.Created); err == nil && time.Since(made) > staleFill {
+		return p.destroy(ctx, c.ID)
+	}
+	return nil
+}
+
+func (p *Provider) loadFillImage(ctx context.Context, what parcel) error {
+	box, err := supervisor.Binary(what.arch)
+	if err != nil {
+		return fmt.Errorf("deliver supervisor: %w", err)
+	}
+	archive, err := imageArchive(what.tag, what.arch, box)
+	if err != nil {
+		return err
+	}
+	return p.call(ctx, "load supervisor's image", loadTimeout, func(ctx context.Context) error {
+		res, err := p.cli.ImageLoad(ctx, bytes.NewReader(archive), client.ImageLoadWithQuiet(true))
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(io.Discard, res)
+		return errors.Join(err, res.Close())
+	})
+}
+
+// dropFillImage: another worker may be using it, or have removed it already. The last one does it.
+func (p *Provider) dropFillImage(ctx context.Context, tag string) error {
+	err := p.call(ctx, "remove supervisor's image", removeTimeout, func(ctx context.Context) error {
+		_, err := p.cli.ImageRemove(ctx, tag, client.ImageRemoveOptions{})
+		return err
+	})
+	if errdefs.IsNotFound(err) || errdefs.IsConflict(err) {
+		return nil
+	}
+	return err
+}

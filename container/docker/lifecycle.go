@@ -1,0 +1,238 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/containerd/errdefs"
+	mobycontainer "github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/client"
+
+	"slipway/container"
+)
+
+const (
+	// leaveTime is how long a box may take to end by itself: its supervisor wipes the workspace
+	// without deep recursion, which an engine can't.
+	leaveTime   = 10 * time.Second
+	promptTime  = time.Second
+	removeTries = 3
+	removePause = 200 * time.Millisecond
+	pollGone    = 10 * time.Millisecond
+)
+
+// Create makes a box. See container.Provider.
+func (p *Provider) Create(ctx context.Context, spec container.Spec) (container.Sandbox, error) {
+	spec, err := spec.WithDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if spec.Image == "" {
+		return nil, fmt.Errorf("%w: image: is empty", container.ErrSpec)
+	}
+	if _, err := parsePlatform(spec.Platform); err != nil {
+		return nil, err
+	}
+	b := newBox(p, spec)
+	if err := b.create(ctx); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// create makes the container of b, once more if the engine did not find the hosts file on the supervisor's volume.
+func (b *Box) create(ctx context.Context) error {
+	err := b.createOnce(ctx)
+	if err == nil || ctx.Err() != nil || !errdefs.IsInvalidArgument(err) {
+		return err
+	}
+	if again := b.p.redeliver(ctx); again != nil {
+		return errors.Join(err, again)
+	}
+	return b.createOnce(ctx)
+}
+
+func (b *Box) createOnce(ctx context.Context) error {
+	at, err := b.p.delivered(ctx)
+	if err != nil {
+		return err
+	}
+	req, err := createRequest(b.spec, at)
+	if err != nil {
+		return err
+	}
+	if err := b.p.enter(ctx); err != nil {
+		return err
+	}
+	defer b.p.leave()
+	id, err := b.p.createContainer(ctx, req)
+	switch {
+	case errdefs.IsConflict(err):
+		if err = b.p.removeGhost(ctx, b.spec.Name); err == nil {
+			id, err = b.p.createContainer(ctx, req)
+		}
+	case errdefs.IsNotFound(err):
+		// The only thing that a create names without making it: the volume is made by naming it.
+		return fmt.Errorf("create box %s: %w: %s; call Prepare first", b.spec.Name, container.ErrImageNotFound, b.spec.Image)
+	}
+	if err != nil {
+		return err
+	}
+	b.mu.Lock()
+	b.info.ID = id
+	b.info.CreatedAt = time.Now()
+	b.mu.Unlock()
+	return nil
+}
+
+// createContainer removes what a call that seemed to fail has made all the same. A request
+// is not taken back when ctx ends: the engine would go on, and nobody could tell when its
+// container appears. It is waited for, and its container removed.
+func (p *Provider) createContainer(ctx context.Context, req client.ContainerCreateOptions) (id string, err error) {
+	if ctx.Err() != nil {
+		return "", fmt.Errorf("create box %s: %w", req.Name, context.Cause(ctx))
+	}
+	err = p.call(context.WithoutCancel(ctx), "create box "+req.Name, createTimeout, func(ctx context.Context) error {
+		res, err := p.cli.ContainerCreate(ctx, req)
+		id = res.ID
+		return err
+	})
+	clean, cancel := detached(ctx, inspectTimeout+removeTimeout)
+	defer cancel()
+	switch {
+	case err == nil && ctx.Err() != nil:
+		return "", errors.Join(fmt.Errorf("create box %s: %w", req.Name, context.Cause(ctx)), p.destroy(clean, id))
+	case err == nil || errdefs.IsConflict(err) || errdefs.IsNotFound(err) || errdefs.IsInvalidArgument(err):
+		return id, err
+	}
+	return "", errors.Join(err, p.removeGhost(clean, req.Name))
+}
+
+// removeGhost removes the box called name unless it runs, or belongs to somebody else.
+func (p *Provider) removeGhost(ctx context.Context, name string) error {
+	c, err := p.inspect(ctx, name)
+	switch {
+	case errdefs.IsNotFound(err):
+		return nil
+	case err != nil:
+		return err
+	case !ours(c):
+		return fmt.Errorf("create box %s: %w: a container of that name that is not slipway's", name, container.ErrExists)
+	case stateOf(c.State.Status) == container.StateRunning:
+		return fmt.Errorf("create box %s: %w and runs", name, container.ErrExists)
+	}
+	return p.destroy(ctx, c.ID)
+}
+
+// Remove destroys the box called name. See container.Provider.
+func (p *Provider) Remove(ctx context.Context, name string, _ ...container.RemoveOption) error {
+	c, err := p.inspect(ctx, name)
+	switch {
+	case errdefs.IsNotFound(err):
+		return nil
+	case err != nil:
+		return err
+	case !ours(c):
+		return fmt.Errorf("remove box %s: %w: a container of that name is not slipway's", name, container.ErrNotFound)
+	}
+	if stateOf(c.State.Status) == container.StateRunning {
+		err = p.call(ctx, "end box "+name, killTimeout, func(ctx context.Context) error {
+			_, err := p.cli.ContainerKill(ctx, c.ID, client.ContainerKillOptions{Signal: "SIGTERM"})
+			return err
+		})
+		if err == nil && p.leftByItself(ctx, c.ID) == nil {
+			return nil
+		}
+	}
+	return p.destroyInTurn(ctx, c.ID)
+}
+
+// leftByItself returns nil once a box that was told to end has ended and is
+// removed. The first second, in which most are gone, counts as a lifecycle call; a box that has much to
+// wipe does not hold up the others.
+func (p *Provider) leftByItself(ctx context.Context, id string) error {
+	if err := p.enter(ctx); err != nil {
+		return err
+	}
+	err := p.waitGone(ctx, id, promptTime)
+	p.leave()
+	if err == nil {
+		return nil
+	}
+	return p.waitGone(ctx, id, leaveTime-promptTime)
+}
+
+func (p *Provider) destroyInTurn(ctx context.Context, id string) error {
+	if err := p.enter(ctx); err != nil {
+		return err
+	}
+	defer p.leave()
+	return p.destroy(ctx, id)
+}
+
+// destroy kills and removes a container with its anonymous volumes, and returns
+// when it is really gone: an engine answers "in progress" to all but the first of
+// several removals, and forgets the container at the end of it.
+func (p *Provider) destroy(ctx context.Context, id string) error {
+	var err error
+	for range removeTries {
+		err = p.call(ctx, "remove box "+id, removeTimeout, func(ctx context.Context) error {
+			_, err := p.cli.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
+			return err
+		})
+		if errdefs.IsNotFound(err) {
+			return nil
+		}
+		if err == nil || errdefs.IsConflict(err) {
+			if err = p.waitGone(ctx, id, removeTimeout); err == nil {
+				return nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(removePause):
+		}
+	}
+	return err
+}
+
+// waitGone returns nil once the engine does not know the container any more.
+func (p *Provider) waitGone(ctx context.Context, id string, limit time.Duration) error {
+	err := p.call(ctx, "wait for the end of box "+id, limit, func(ctx context.Context) error {
+		wait := p.cli.ContainerWait(ctx, id, client.ContainerWaitOptions{Condition: mobycontainer.WaitConditionRemoved})
+		select {
+		case <-wait.Result:
+			return nil
+		case err := <-wait.Error:
+			return err
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	})
+	if errdefs.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for range 10 {
+		if _, err = p.inspect(ctx, id); err != nil {
+			break
+		}
+		select {
+		case <-time.After(pollGone):
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the end of box %s: %w", id, context.Cause(ctx))
+		}
+	}
+	if errdefs.IsNotFound(err) {
+		return nil
+	}
+	if err == nil {
+		return fmt.Errorf("remove box %s: it is still there", id)
+	}
+	return err
+}

@@ -1,0 +1,82 @@
+package docker
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/containerd/errdefs"
+	mobycontainer "github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/client"
+
+	"slipway/container"
+)
+
+// Get describes the box called name. See container.Provider.
+func (p *Provider) Get(ctx context.Context, name string) (container.Info, error) {
+	c, err := p.inspect(ctx, name)
+	if errdefs.IsNotFound(err) || err == nil && !ours(c) {
+		return container.Info{}, fmt.Errorf("find box %s: %w", name, container.ErrNotFound)
+	}
+	if err != nil {
+		return container.Info{}, err
+	}
+	made, _ := time.Parse(time.RFC3339Nano, c.Created) // zero where an engine says nonsense
+	return container.Info{
+		ID: c.ID, Name: strings.TrimPrefix(c.Name, "/"), State: stateOf(c.State.Status), Labels: c.Config.Labels,
+		CreatedAt: made, Workdir: c.Config.Labels[labelWorkdir],
+	}, nil
+}
+
+// List describes every box that carries all the given labels. See container.Provider.
+func (p *Provider) List(ctx context.Context, labels map[string]string) ([]container.Info, error) {
+	filter := client.Filters{}.Add("label", container.LabelProduct+"="+container.Product)
+	for k, v := range labels {
+		filter = filter.Add("label", k+"="+v)
+	}
+	var res client.ContainerListResult
+	err := p.call(ctx, "list boxes", inspectTimeout, func(ctx context.Context) (err error) {
+		res, err = p.cli.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: filter})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	infos := make([]container.Info, 0, len(res.Items))
+	for _, c := range res.Items {
+		name := ""
+		if len(c.Names) > 0 {
+			name = strings.TrimPrefix(c.Names[0], "/")
+		}
+		infos = append(infos, container.Info{
+			ID: c.ID, Name: name, State: stateOf(c.State), Labels: c.Labels,
+			CreatedAt: time.Unix(c.Created, 0), Workdir: c.Labels[labelWorkdir],
+		})
+	}
+	return infos, nil
+}
+
+func (p *Provider) inspect(ctx context.Context, name string) (mobycontainer.InspectResponse, error) {
+	var res client.ContainerInspectResult
+	err := p.call(ctx, "inspect box "+name, inspectTimeout, func(ctx context.Context) (err error) {
+		res, err = p.cli.ContainerInspect(ctx, name, client.ContainerInspectOptions{})
+		return err
+	})
+	return res.Container, err
+}
+
+func ours(c mobycontainer.InspectResponse) bool {
+	return c.Config != nil && c.State != nil && c.Config.Labels[container.LabelProduct] == container.Product
+}
+
+func stateOf(s mobycontainer.ContainerState) container.State {
+	switch s {
+	case mobycontainer.StateCreated:
+		return container.StateCreated
+	case mobycontainer.StateRunning, mobycontainer.StatePaused, mobycontainer.StateRestarting:
+		return container.StateRunning
+	default:
+		return container.StateExited
+	}
+}

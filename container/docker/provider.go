@@ -1,0 +1,97 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/moby/moby/client"
+
+	"slipway/container"
+)
+
+// Config says which engine to use, and how. The zero value is the engine of the
+// environment: DOCKER_HOST, DOCKER_TLS_VERIFY, DOCKER_CERT_PATH.
+type Config struct {
+	// Host is the engine's address, such as unix:///run/docker.sock or tcp://10.0.0.7:2376. Empty means DOCKER_HOST's, else the local socket.
+	Host string
+	// Auth holds the credentials of registries by their host ("docker.io", "ghcr.io", "localhost:5000").
+	// They are sent with a pull from that registry and nowhere else; no file of the docker command is read.
+	Auth map[string]Auth
+	// Parallel bounds creates, starts and removes at once. Default: the number of processors, at least 2.
+	Parallel int
+	// Runtime is the OCI runtime, such as "runsc". Empty means the engine's default.
+	Runtime string
+	// CgroupParent puts all boxes under one parent. Empty means the engine's default.
+	CgroupParent string
+	// PullStall ends a pull that makes no progress for so long. Default 2 min.
+	PullStall time.Duration
+}
+
+// Auth is the credential of one registry: a user and password, or an identity token.
+type Auth struct {
+	Username, Password, IdentityToken string
+}
+
+// Provider makes boxes on one engine. It is a container.Provider.
+type Provider struct {
+	cli       *client.Client
+	cfg       Config
+	lifecycle chan struct{} // holds one element for each running create, start or remove
+	pulls     flights[pullKey, container.Image]
+	fills     flights[string, site]
+
+	volumePrefix string // a constant but in tests
+
+	mu   sync.Mutex
+	site *site // nil until the supervisor's volume was found or filled
+}
+
+var _ container.Provider = (*Provider)(nil)
+
+// New returns a Provider for the engine that cfg names. It does no I/O; Check asks the engine.
+func New(cfg Config) (*Provider, error) {
+	if cfg.Parallel < 0 || cfg.PullStall < 0 {
+		return nil, errors.New("docker: Parallel and PullStall must not be negative")
+	}
+	if cfg.Parallel == 0 {
+		cfg.Parallel = max(2, runtime.NumCPU())
+	}
+	if cfg.PullStall == 0 {
+		cfg.PullStall = 2 * time.Minute
+	}
+	opts := []client.Opt{client.FromEnv}
+	if cfg.Host != "" {
+		opts = append(opts, client.WithHost(cfg.Host))
+	}
+	cli, err := client.New(opts...)
+	if err != nil {
+		return nil, fmt.Errorf("set up docker client (DOCKER_HOST, docker host): %w", err)
+	}
+	return &Provider{cli: cli, cfg: cfg, lifecycle: make(chan struct{}, cfg.Parallel), volumePrefix: volumePrefix}, nil
+}
+
+// Close releases the connections to the engine. Boxes are not touched. No method may be running or follow.
+func (p *Provider) Close() error {
+	p.pulls.wait()
+	p.fills.wait()
+	if err := p.cli.Close(); err != nil {
+		return fmt.Errorf("close docker client: %w", err)
+	}
+	return nil
+}
+
+// enter waits for a place among the lifecycle calls; leave gives it back.
+func (p *Provider) enter(ctx context.Context) error {
+	select {
+	case p.lifecycle <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for other boxes' starts and removals: %w", context.Cause(ctx))
+	}
+}
+
+func (p *Provider) leave() { <-p.lifecycle }

@@ -1,0 +1,39 @@
+package container
+
+import "errors"
+
+// Errors of every provider. They are matched with errors.Is.
+var (
+	// ErrNotFound: no such box, or no such file.
+	ErrNotFound = errors.New("not found")
+	// ErrExists: a running box of that name, or a file where none must be.
+	ErrExists = errors.New("exists")
+	// ErrStopped: the box was stopped or removed by its holder.
+	ErrStopped = errors.New("box is stopped")
+	// ErrBoxLost: the box ended although its holder did not ask for it, or no longer answers.
+	ErrBoxLost = errors.New("box lost")
+	// ErrEngineUnavailable: the engine does not answer.
+	ErrEngineUnavailable = errors.New("container engine unavailable")
+	// ErrUnsupported: this provider, or this engine, can't do that.
+	ErrUnsupported = errors.New("unsupported")
+	// ErrImageNotFound: no such image, here or in its registry.
+	ErrImageNotFound = errors.New("image not found")
+	// ErrImageAuth: the registry refused the credentials, or wants some.
+	ErrImageAuth = errors.New("image access denied")
+	// ErrImagePull: the pull failed for another reason, or stalled.
+	ErrImagePull = errors.New("image pull failed")
+	// ErrSpec: the spec breaks a rule of this package.
+	ErrSpec = errors.New("invalid box spec")
+	// ErrDenied: the worker's policy does not allow what was asked for. See Denied.
+	ErrDenied = errors.New("denied by policy")
+	// ErrNotRegular: the path names something that is no regular file (a folder, a link, a device, …).
+	ErrNotRegular = errors.New("not a regular file")
+	// ErrTooLarge: a file, or a folder's list, is larger than the caller accepts.
+	ErrTooLarge = errors.New("file too large")
+	// ErrPath: the path is not local to the workspace, or passes through a symbolic link.
+	ErrPath = errors.New("path leaves the workspace")
+	// ErrPermission: the steps' user may not do that.
+	ErrPermission = errors.New("permission denied")
+	// ErrNoSpace: the workspace is full.
+	ErrNoSpace = errors.New("no space left in the workspace")
+)

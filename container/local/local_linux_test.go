@@ -1,0 +1,236 @@
+package local_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"slipway/container"
+	"slipway/container/containertest"
+	"slipway/container/local"
+)
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv("SLIPWAY_LOCAL_WORKER"); dir != "" {
+		worker(dir)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func setup(t *testing.T) (*local.Provider, string) {
+	t.Helper()
+	dir := t.TempDir()
+	for d := dir; d != "/" && d != os.TempDir(); d = filepath.Dir(d) {
+		if err := os.Chmod(d, 0o755); err != nil { // the steps' user has to get through
+			t.Fatal(err)
+		}
+	}
+	p, err := local.New(local.Config{AllowLocal: true, Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+		if list, _ := os.ReadDir(dir); len(list) != 0 {
+			t.Errorf("left in the folder of boxes: %v", list)
+		}
+	})
+	return p, dir
+}
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	containertest.Run(t, func(t *testing.T) container.Provider {
+		p, _ := setup(t)
+		return p
+	}, containertest.Options{Image: "any", Shell: true, Users: os.Geteuid() == 0})
+}
+
+func TestRefuses(t *testing.T) {
+	_, err := local.New(local.Config{})
+	if !errors.Is(err, container.ErrDenied) || !strings.Contains(err.Error(), "--allow-local") {
+		t.Errorf("New = %v, want ErrDenied that names --allow-local", err)
+	}
+}
+
+func box(t *testing.T, p *local.Provider, spec container.Spec) container.Sandbox {
+	t.Helper()
+	b, err := p.Create(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = b.Remove(context.WithoutCancel(t.Context())) })
+	if err := b.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func run(t *testing.T, b container.Sandbox, script string) string {
+	t.Helper()
+	var out strings.Builder
+	x, err := b.Exec(t.Context(), container.Command{Args: []string{"/bin/sh", "-c", script}, Output: func(_ container.Stream, p []byte) { out.Write(p) }})
+	if err != nil || x.Code != 0 {
+		t.Fatalf("Exec(%q) = %+v, %v: %s", script, x, err, out.String())
+	}
+	return out.String()
+}
+
+func TestEnvironment(t *testing.T) {
+	t.Setenv("SLIPWAY_SECRET", "hush")
+	p, _ := setup(t)
+	b := box(t, p, container.Spec{Name: "env", Env: map[string]string{"A": "1"}})
+	env := run(t, b, "env; pwd")
+	if strings.Contains(env, "hush") {
+		t.Error("the worker's environment reached a command")
+	}
+	root := filepath.Dir(b.Info().Workdir)
+	for _, want := range []string{"A=1\n", "HOME=" + root + "/tmp\n", "TMPDIR=" + root + "/tmp\n", "CI=true\n", "\n" + b.Info().Workdir + "\n"} {
+		if !strings.Contains(env, want) {
+			t.Errorf("no %q in %s", want, env)
+		}
+	}
+	run(t, b, "echo x > $TMPDIR/x; echo y > y")
+}
+
+func TestUserWithoutRoot(t *testing.T) {
+	t.Parallel() // it runs all of this once more, as another user
+	if os.Geteuid() == 0 {
+		// The same test as another user.
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		copied := filepath.Join(t.TempDir(), "test")
+		data, err := os.ReadFile(self)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for d := filepath.Dir(copied); d != "/" && d != os.TempDir(); d = filepath.Dir(d) {
+			if err := os.Chmod(d, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(copied, data, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(copied, "-test.run", "TestUserWithoutRoot|TestConformance/(exec|shell|files)|TestWorkerKilled", "-test.v")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 12345, Gid: 12345}}
+		cmd.Dir, cmd.Env = "/", []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/tmp"}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("as user 12345: %v\n%s", err, out)
+		}
+		return
+	}
+	p, _ := setup(t)
+	own := container.User{UID: os.Geteuid(), GID: os.Getegid()}
+	for _, u := range []container.User{{}, container.DefaultUser, own} {
+		b := box(t, p, container.Spec{Name: "user", User: u})
+		run(t, b, "test $(id -u) = "+strings.TrimSpace(run(t, b, "id -u")))
+		if err := b.Remove(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	_, err := p.Create(t.Context(), container.Spec{Name: "other", User: container.User{UID: 4321, GID: 4321}})
+	if !errors.Is(err, container.ErrUnsupported) {
+		t.Errorf("another user = %v, want ErrUnsupported", err)
+	}
+	b := box(t, p, container.Spec{Name: "user"})
+	if _, err := b.Exec(t.Context(), container.Command{Args: []string{"true"}, User: &container.User{UID: 4321, GID: 4321}}); !errors.Is(err, container.ErrUnsupported) {
+		t.Errorf("a command as another user = %v, want ErrUnsupported", err)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	p, _ := setup(t)
+	if err := p.Check(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestStartAfterClose(t *testing.T) {
+	p, _ := setup(t)
+	b, err := p.Create(t.Context(), container.Spec{Name: "late"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = p.Close()
+	if err := b.Start(t.Context()); !errors.Is(err, container.ErrEngineUnavailable) {
+		t.Errorf("Start = %v, want ErrEngineUnavailable", err)
+	}
+	if err := b.Remove(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// After kill -9 of the worker its boxes are gone, with nobody to remove them.
+func TestWorkerKilled(t *testing.T) {
+	dir := t.TempDir()
+	for _, d := range []string{filepath.Dir(dir), dir} {
+		if err := os.Chmod(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), "SLIPWAY_LOCAL_WORKER="+dir)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line := make([]byte, 8)
+	if n, err := out.Read(line); err != nil || string(line[:n]) != "running\n" {
+		t.Fatalf("worker said %q, %v", line[:n], err)
+	}
+	begin := time.Now()
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for ; ; <-tick.C {
+		list, err := os.ReadDir(dir)
+		if err == nil && len(list) == 0 {
+			break
+		}
+		if time.Since(begin) > 10*time.Second {
+			t.Fatalf("after %v there are still %v, %v", time.Since(begin).Round(time.Second), list, err)
+		}
+	}
+	t.Logf("gone %v after the kill", time.Since(begin))
+}
+
+func worker(dir string) {
+	p, err := local.New(local.Config{AllowLocal: true, Dir: dir})
+	if err != nil {
+		panic(err)
+	}
+	ctx := context.Background()
+	b, err := p.Create(ctx, container.Spec{Name: "doomed"})
+	if err != nil {
+		panic(err)
+	}
+	if err := b.Start(ctx); err != nil {
+		panic(err)
+	}
+	_, err = b.Exec(ctx, container.Command{
+		Args:   []string{"/bin/sh", "-c", "setsid sleep 600 & mkdir -p a/b; echo x > a/b/c; echo running; sleep 600"},
+		Output: func(_ container.Stream, out []byte) { _, _ = os.Stdout.Write(out) },
+	})
+	panic(err)
+}

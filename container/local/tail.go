@@ -1,0 +1,28 @@
+package local
+
+import "sync"
+
+// maxSaid bounds what is kept of a supervisor's last words.
+const maxSaid = 4 << 10
+
+// tail keeps the end of what is written to it.
+type tail struct {
+	mu sync.Mutex
+	b  []byte
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.b = append(t.b, p...)
+	if len(t.b) > maxSaid {
+		t.b = append([]byte(nil), t.b[len(t.b)-maxSaid:]...)
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(t.b)
+}

@@ -1,0 +1,135 @@
+package mock
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"slipway/container"
+)
+
+// Box is one box in memory. It is a container.Sandbox.
+type Box struct {
+	p       *Provider
+	spec    container.Spec
+	id      string
+	made    time.Time
+	disk    *disk
+	done    chan struct{}
+	running sync.WaitGroup // commands
+
+	mu      sync.Mutex
+	state   container.State
+	why     error // what methods return after the end
+	removed bool
+}
+
+var _ container.Sandbox = (*Box)(nil)
+
+func newBox(p *Provider, spec container.Spec, id string) *Box {
+	return &Box{
+		p: p, spec: spec, id: id, made: time.Now(), disk: newDisk(spec.Resources.Disk),
+		done: make(chan struct{}), state: container.StateCreated,
+	}
+}
+
+// Start starts the box. See container.Sandbox.
+func (b *Box) Start(ctx context.Context) error {
+	b.p.record(OnStart, b.spec.Name, "")
+	fault, err := b.p.fault(ctx, OnStart)
+	if err != nil && !fault.Happened {
+		return fmt.Errorf("start box %s: %w", b.spec.Name, err)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.state != container.StateCreated {
+		b.p.misuse("box %s is started as %s", b.spec.Name, b.state)
+		return fmt.Errorf("start box %s: %w", b.spec.Name, container.ErrStopped)
+	}
+	b.state = container.StateRunning
+	if err != nil {
+		return fmt.Errorf("start box %s: %w", b.spec.Name, err)
+	}
+	return nil
+}
+
+// enter counts a command or file operation in while the box runs; else it says why it does not.
+func (b *Box) enter(doing string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.state == container.StateRunning:
+		b.running.Add(1)
+		return nil
+	case b.state == container.StateCreated:
+		b.p.misuse("box %s: %s before its start", b.spec.Name, doing)
+		return fmt.Errorf("box %s: %w", b.spec.Name, container.ErrStopped)
+	case b.removed:
+		b.p.misuse("box %s: %s after its removal", b.spec.Name, doing)
+		return fmt.Errorf("box %s: %w", b.spec.Name, container.ErrStopped)
+	}
+	return b.ended()
+}
+
+// ended is the error of a box that has ended. The caller holds mu, or saw done closed.
+func (b *Box) ended() error { return fmt.Errorf("box %s: %w", b.spec.Name, b.why) }
+
+// die ends the box. The first reason stays.
+func (b *Box) die(why error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.state == container.StateExited {
+		return
+	}
+	b.state, b.why = container.StateExited, why
+	close(b.done)
+}
+
+// Files gives access to the workspace. See container.Sandbox.
+func (b *Box) Files() container.Files { return files{b} }
+
+// Done is closed when the box has ended. See container.Sandbox.
+func (b *Box) Done() <-chan struct{} { return b.done }
+
+// Info describes the box. See container.Sandbox.
+func (b *Box) Info() container.Info {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	labels := maps.Clone(b.spec.Labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[container.LabelProduct] = container.Product
+	return container.Info{ID: b.id, Name: b.spec.Name, State: b.state, Labels: labels, CreatedAt: b.made, Workdir: b.spec.Workdir}
+}
+
+// Spec returns what the box was made of, defaults filled in.
+func (b *Box) Spec() container.Spec { return b.spec }
+
+// Stop ends all commands and the box. See container.Sandbox.
+func (b *Box) Stop(ctx context.Context, _ time.Duration) error {
+	b.p.record(OnStop, b.spec.Name, "")
+	if _, err := b.p.fault(ctx, OnStop); err != nil {
+		return fmt.Errorf("stop box %s: %w", b.spec.Name, err)
+	}
+	b.die(container.ErrStopped)
+	b.running.Wait()
+	return nil
+}
+
+// Remove destroys the box. See container.Sandbox.
+func (b *Box) Remove(ctx context.Context, _ ...container.RemoveOption) error {
+	b.p.record(OnRemove, b.spec.Name, "")
+	if _, err := b.p.fault(ctx, OnRemove); err != nil {
+		return fmt.Errorf("remove box %s: %w", b.spec.Name, err)
+	}
+	b.die(container.ErrStopped)
+	b.mu.Lock()
+	b.removed = true
+	b.mu.Unlock()
+	b.running.Wait()
+	b.p.drop(b)
+	return nil
+}

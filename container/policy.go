@@ -1,0 +1,170 @@
+package container
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Relaxation names one closed default that a box may do without. The names are
+// the keys of the worker's policy file, and stand in results.
+type Relaxation string
+
+// The relaxations.
+const (
+	// RelaxNetworkOpen: the engine's default network instead of none.
+	RelaxNetworkOpen Relaxation = "network_open"
+	// RelaxRootSteps: steps as uid 0 with CHOWN, DAC_OVERRIDE, FOWNER, SETUID, SETGID, FSETID. Needs a writable root to be of use.
+	RelaxRootSteps Relaxation = "root_steps"
+	// RelaxRootfsWritable: the image's own files can be changed in the box.
+	RelaxRootfsWritable Relaxation = "rootfs_writable"
+	// RelaxSeccompDefault: the engine's seccomp profile instead of slipway's stricter one.
+	RelaxSeccompDefault Relaxation = "seccomp_default"
+)
+
+// Relaxations lists every Relaxation.
+func Relaxations() []Relaxation {
+	return []Relaxation{RelaxNetworkOpen, RelaxRootSteps, RelaxRootfsWritable, RelaxSeccompDefault}
+}
+
+// Policy is what the owner of a worker allows. The zero value is closed: no
+// relaxation, and of each resource at most four times the default.
+type Policy struct {
+	// Allow lists what a job may ask for.
+	Allow []Relaxation `json:"allow,omitempty" yaml:"allow,omitempty"`
+	// Always lists what every box gets, asked for or not. It need not be repeated in Allow.
+	Always []Relaxation `json:"always,omitempty" yaml:"always,omitempty"`
+	// Max bounds what a job may ask for. A zero field means: four times the default, and for Disk: Memory's bound.
+	Max Resources `json:"max,omitzero" yaml:"max,omitempty"`
+	// Images lists the allowed images as prefixes that end at a boundary ("docker.io/library/", "ghcr.io/acme/"). Empty allows all.
+	Images []string `json:"images,omitempty" yaml:"images,omitempty"`
+}
+
+// Denied is what a policy refused. It matches ErrDenied.
+type Denied struct {
+	// Field is the job's field that asked for too much.
+	Field string
+	// Key is the policy's key that would allow it.
+	Key string
+	// Detail says how much was asked for and allowed, where that is the point.
+	Detail string
+}
+
+// Error names the field and the key.
+func (d *Denied) Error() string {
+	s := fmt.Sprintf("%s: not allowed by this worker's policy (key %s)", d.Field, d.Key)
+	if d.Detail != "" {
+		s += ": " + d.Detail
+	}
+	return s
+}
+
+// Is makes d match ErrDenied.
+func (d *Denied) Is(target error) bool { return target == ErrDenied }
+
+// Apply returns spec with its defaults filled in and Relaxed set to what this
+// policy grants, or an error that matches ErrSpec, or the *Denied that says what was
+// refused. It changes nothing of spec, and applying it to its own result changes nothing.
+func (p Policy) Apply(spec Spec) (Spec, error) {
+	if err := p.Validate(); err != nil {
+		return Spec{}, err
+	}
+	if err := spec.Validate(); err != nil {
+		return Spec{}, err
+	}
+	granted, err := p.grant(spec)
+	if err != nil {
+		return Spec{}, err
+	}
+	res, err := p.limit(spec.Resources)
+	if err != nil {
+		return Spec{}, err
+	}
+	spec.Relaxed, spec.Resources = granted, res
+	return spec.WithDefaults()
+}
+
+// Validate checks the policy itself. Its error names the key.
+func (p Policy) Validate() error {
+	for key, list := range map[string][]Relaxation{"allow": p.Allow, "always": p.Always} {
+		for _, r := range list {
+			if !slices.Contains(Relaxations(), r) {
+				return fmt.Errorf("policy: %s: unknown key %q; known are %v", key, r, Relaxations())
+			}
+		}
+	}
+	if err := p.Max.validate(); err != nil {
+		return fmt.Errorf("policy: max: %w", err)
+	}
+	for _, prefix := range p.Images {
+		if domain, _, ok := strings.Cut(prefix, "/"); !ok || !isDomain(domain) || strings.ContainsAny(prefix, " \t\n*") {
+			return fmt.Errorf("policy: images: %q must begin with a registry and a slash, such as \"docker.io/library/\"", prefix)
+		}
+	}
+	return nil
+}
+
+// grant returns what a box of spec gets beyond the closed defaults, sorted.
+func (p Policy) grant(spec Spec) ([]Relaxation, error) {
+	ask := asked(spec)
+	var granted []Relaxation
+	for _, r := range Relaxations() {
+		field, wanted := ask[r]
+		always := slices.Contains(p.Always, r)
+		if wanted && !always && !slices.Contains(p.Allow, r) {
+			return nil, &Denied{Field: field, Key: string(r)}
+		}
+		if wanted || always {
+			granted = append(granted, r)
+		}
+	}
+	slices.Sort(granted)
+	return granted, nil
+}
+
+// limit fills the zero fields of r and refuses what is beyond the bounds. A
+// default that is beyond a bound is cut to it, since nobody asked for it.
+func (p Policy) limit(r Resources) (Resources, error) {
+	bound, def := p.bounds(), DefaultResources()
+	if r.CPUs > bound.CPUs {
+		return Resources{}, &Denied{
+			Field: "resources.cpus", Key: "max.cpus",
+			Detail: fmt.Sprintf("%v asked for, %v allowed", r.CPUs, bound.CPUs),
+		}
+	}
+	if r.CPUs == 0 {
+		r.CPUs = min(def.CPUs, bound.CPUs)
+	}
+	bounds, defaults := bound.fields(), def.fields()
+	for i, f := range r.fields() {
+		if *f.value > *bounds[i].value {
+			return Resources{}, &Denied{
+				Field: "resources." + f.name, Key: "max." + f.name,
+				Detail: fmt.Sprintf("%d asked for, %d allowed", *f.value, *bounds[i].value),
+			}
+		}
+		if *f.value == 0 {
+			*f.value = min(*defaults[i].value, *bounds[i].value)
+		}
+	}
+	return r, nil
+}
+
+// bounds returns Max with its zero fields filled.
+func (p Policy) bounds() Resources {
+	const factor = 4
+	b, def := p.Max, DefaultResources()
+	if b.CPUs == 0 {
+		b.CPUs = factor * def.CPUs
+	}
+	defaults := def.fields()
+	for i, f := range b.fields() {
+		if *f.value == 0 {
+			*f.value = factor * *defaults[i].value
+		}
+	}
+	if p.Max.Disk == 0 {
+		b.Disk = b.Memory
+	}
+	return b
+}

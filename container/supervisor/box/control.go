@@ -1,0 +1,108 @@
+//go:build linux
+
+package main
+
+import (
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"slipway/container/supervisor/wire"
+)
+
+// A step process has its socket to the box as file 3. The box sends Open with the command
+// and three descriptors, Stop and Cancel; the step answers each Open with one End.
+const controlFD = 3
+
+// fdReader reads a socket, and collects the descriptors that come along.
+type fdReader struct {
+	fd  int
+	fds []int
+}
+
+func (r *fdReader) Read(p []byte) (int, error) {
+	oob := make([]byte, unix.CmsgSpace(3*4))
+	for {
+		n, oobn, _, _, err := unix.Recvmsg(r.fd, p, oob, unix.MSG_CMSG_CLOEXEC)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return 0, err
+		}
+		if oobn > 0 {
+			r.collect(oob[:oobn])
+		}
+		if n == 0 {
+			return 0, io.EOF
+		}
+		return n, nil
+	}
+}
+
+func (r *fdReader) collect(oob []byte) {
+	messages, err := unix.ParseSocketControlMessage(oob)
+	if err != nil {
+		return
+	}
+	for _, m := range messages {
+		if fds, err := unix.ParseUnixRights(&m); err == nil {
+			r.fds = append(r.fds, fds...)
+		}
+	}
+}
+
+func (r *fdReader) take() []int {
+	fds := r.fds
+	r.fds = nil
+	return fds
+}
+
+// sendFDs writes b to the socket f, descriptors along with its first byte.
+func sendFDs(f *os.File, b []byte, fds ...int) error {
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var oob []byte
+	if len(fds) > 0 {
+		oob = unix.UnixRights(fds...)
+	}
+	var failed error
+	err = conn.Write(func(fd uintptr) bool {
+		for len(b) > 0 {
+			n, err := unix.SendmsgN(int(fd), b, oob, nil, unix.MSG_NOSIGNAL)
+			switch err {
+			case nil:
+				b, oob = b[n:], nil
+			case unix.EINTR:
+			case unix.EAGAIN:
+				return false
+			default:
+				failed = err
+				return true
+			}
+		}
+		return true
+	})
+	if failed != nil {
+		return failed
+	}
+	return err
+}
+
+func sendEnd(fd int, x wire.Exit) error {
+	b := wire.AppendFrame(nil, wire.End, 0, x.Encode())
+	for len(b) > 0 {
+		n, err := unix.Write(fd, b)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		b = b[n:]
+	}
+	return nil
+}

@@ -1,0 +1,243 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"os"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"slipway/container/supervisor/wire"
+)
+
+// remover empties folders with a constant number of open files, however deep they
+// are: it never goes down more than one level, but lifts what it finds there up
+// beside the first. A job can make a tree so deep that rm, and the removal of
+// its container, fail with "too many open files".
+type remover struct {
+	until   time.Time
+	next    int      // for the names of lifted folders
+	pending []string // lifted folders that were not looked into yet
+}
+
+// maxPending bounds the memory of a remover. What does not fit is found by another look.
+const maxPending = 4096
+
+// remove deletes the entry base of dir with all that it holds.
+func (r *remover) remove(dir int, base string) error {
+	err := unix.Unlinkat(dir, base, 0)
+	if err == nil || err == unix.ENOENT {
+		return nil
+	}
+	switch unix.Unlinkat(dir, base, unix.AT_REMOVEDIR) {
+	case nil, unix.ENOENT:
+		return nil
+	case unix.ENOTDIR:
+		return err
+	}
+	top, err := openForRemoval(dir, base)
+	if err != nil {
+		return err
+	}
+	err = r.empty(top)
+	_ = unix.Close(top)
+	if err != nil {
+		return err
+	}
+	return unix.Unlinkat(dir, base, unix.AT_REMOVEDIR)
+}
+
+// empty deletes all that the open folder top holds. It goes on after an error, and returns the first.
+func (r *remover) empty(top int) error {
+	for {
+		entries, err := readEntries(top)
+		if err != nil {
+			return err
+		}
+		removed := 0
+		var first error
+		for _, e := range entries {
+			if err := r.one(top, e); err == nil {
+				removed++
+			} else if first == nil {
+				first = err
+			}
+			for len(r.pending) > 0 {
+				name := r.pending[len(r.pending)-1]
+				r.pending = r.pending[:len(r.pending)-1]
+				if err := r.folder(top, name); err != nil && first == nil {
+					first = err
+				}
+			}
+		}
+		if removed == 0 {
+			return first
+		}
+		if time.Now().After(r.until) {
+			return os.ErrDeadlineExceeded
+		}
+	}
+}
+
+// one deletes an entry of top.
+func (r *remover) one(top int, e entry) error {
+	if !e.dir {
+		err := unix.Unlinkat(top, e.name, 0)
+		if err == nil || err == unix.ENOENT {
+			return nil
+		}
+		if err != unix.EISDIR && err != unix.EPERM {
+			return err
+		}
+	}
+	return r.folder(top, e.name)
+}
+
+// folder deletes a folder of top. The folders in it are lifted into top, for later.
+func (r *remover) folder(top int, name string) error {
+	if time.Now().After(r.until) {
+		return os.ErrDeadlineExceeded
+	}
+	dir, err := openForRemoval(top, name)
+	if err != nil {
+		return err
+	}
+	err = r.lift(dir, top)
+	_ = unix.Close(dir)
+	if err != nil {
+		return err
+	}
+	err = unix.Unlinkat(top, name, unix.AT_REMOVEDIR)
+	if err == unix.ENOENT || err == unix.ENOTEMPTY { // more than one look's worth, or somebody still writes: the next look sees it
+		return nil
+	}
+	return err
+}
+
+// lift deletes the files of dir and moves its folders to top.
+func (r *remover) lift(dir, top int) error {
+	entries, err := readEntries(dir)
+	if err != nil {
+		return err
+	}
+	mine := false // dir was given the mode that this takes
+	for i := 0; i < len(entries); i++ {
+		err := r.out(dir, top, entries[i])
+		if err == unix.EACCES && !mine {
+			mine = true
+			if unix.Fchmod(dir, 0o700) == nil {
+				i-- // again
+				continue
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// out deletes a file of dir, or moves a folder of it to top.
+func (r *remover) out(dir, top int, e entry) error {
+	if !e.dir {
+		err := unix.Unlinkat(dir, e.name, 0)
+		if err == nil || err == unix.ENOENT {
+			return nil
+		}
+		if err != unix.EISDIR && err != unix.EPERM {
+			return err
+		}
+	}
+	for {
+		r.next++
+		fresh := ".slipway-removed-" + strconv.Itoa(r.next)
+		err := rename(dir, e.name, top, fresh)
+		if err == unix.EACCES && unix.Fchmodat(dir, e.name, 0o700, 0) == nil {
+			// A folder that may not be written to can't be told its new parent.
+			err = rename(dir, e.name, top, fresh)
+		}
+		switch err {
+		case unix.EEXIST, unix.ENOTEMPTY:
+			continue
+		case unix.ENOENT:
+			return nil
+		case nil:
+			if len(r.pending) < maxPending {
+				r.pending = append(r.pending, fresh)
+			}
+		}
+		return err
+	}
+}
+
+func rename(dir int, name string, to int, fresh string) error {
+	err := unix.Renameat2(dir, name, to, fresh, unix.RENAME_NOREPLACE)
+	if err == unix.EINVAL || err == unix.ENOSYS { // a file system without the flag; only an empty folder would be replaced
+		err = unix.Renameat(dir, name, to, fresh)
+	}
+	return err
+}
+
+// openForRemoval opens a folder, and takes the right to if it has to.
+func openForRemoval(dir int, name string) (int, error) {
+	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
+	fd, err := unix.Openat(dir, name, flags, 0)
+	if err == unix.EACCES {
+		if err := unix.Fchmodat(dir, name, 0o700, 0); err != nil {
+			return -1, err
+		}
+		fd, err = unix.Openat(dir, name, flags, 0)
+	}
+	return fd, err
+}
+
+// entry is a name in a folder. dir is set if the file system says that it is a folder; it need not say so.
+type entry struct {
+	name string
+	dir  bool
+}
+
+// readEntries reads up to a few thousand entries of an open folder, from its start.
+func readEntries(fd int) ([]entry, error) {
+	if _, err := unix.Seek(fd, 0, 0); err != nil {
+		return nil, err
+	}
+	buf := buffers.Get().(*[wire.MaxData]byte)
+	defer buffers.Put(buf)
+	var entries []entry
+	for len(entries) < maxPending {
+		n, err := unix.Getdents(fd, buf[:])
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil || n <= 0 {
+			return entries, err
+		}
+		entries = parseDirents(buf[:n], entries)
+	}
+	return entries, nil
+}
+
+// parseDirents reads struct linux_dirent64: inode 8, offset 8, length 2, type 1, name with a zero at its end.
+func parseDirents(b []byte, entries []entry) []entry {
+	const head = 19
+	for len(b) > head {
+		size := int(binary.NativeEndian.Uint16(b[16:]))
+		if size <= head || size > len(b) {
+			return entries
+		}
+		name := b[head:size]
+		if i := bytes.IndexByte(name, 0); i >= 0 {
+			name = name[:i]
+		}
+		if s := string(name); s != "." && s != ".." {
+			entries = append(entries, entry{s, b[18] == unix.DT_DIR})
+		}
+		b = b[size:]
+	}
+	return entries
+}

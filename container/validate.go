@@ -1,0 +1,222 @@
+package container
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Bounds of a Spec that no policy can move.
+const (
+	MinCPUs   = 0.01
+	MinMemory = 16 << 20 // bytes; less does not hold the supervisor
+	MinPids   = 32       // the supervisor's own threads are among them
+	MinDisk   = 1 << 20
+	MinTmp    = 1 << 20
+	MinShm    = 64 << 10
+	MinFiles  = 64
+	MaxID     = 1<<31 - 1 // of a user or a group
+	MaxLabels = 64
+	MaxEnv    = 512 << 10 // bytes of all names and values; steps' own come on top
+)
+
+var (
+	nameRE = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
+	envRE  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+)
+
+// reserved lists the folders that can't hold a workspace: they are the
+// kernel's, the box's own, or hold what every program needs.
+var reserved = []string{
+	"/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/run",
+	"/sbin", "/sys", "/tmp", "/usr", "/var/run", "/.slipway",
+}
+
+// Validate checks what no engine needs to be asked about, with the defaults not
+// yet filled in. Its error matches ErrSpec and names the field.
+func (s Spec) Validate() error {
+	if !nameRE.MatchString(s.Name) {
+		return specError("name", "%q does not match %s", s.Name, nameRE)
+	}
+	if err := CheckWorkdir(s.Workdir); s.Workdir != "" && err != nil {
+		return err
+	}
+	if s.User.UID < 0 || s.User.UID > MaxID || s.User.GID < 0 || s.User.GID > MaxID {
+		return specError("user", "%d:%d is outside 0 to %d", s.User.UID, s.User.GID, MaxID)
+	}
+	if n := s.Network; n != "" && n != NetworkNone && n != NetworkOpen {
+		return specError("network", "%q is neither %q nor %q", n, NetworkNone, NetworkOpen)
+	}
+	if s.DeadMan < 0 || s.Lifetime < 0 {
+		return specError("dead_man, lifetime", "must not be negative")
+	}
+	for _, r := range s.Relaxed {
+		if !slices.Contains(Relaxations(), r) {
+			return specError("relaxed", "unknown key %q", r)
+		}
+	}
+	if err := checkMaps(s.Env, s.Labels); err != nil {
+		return err
+	}
+	return s.Resources.validate()
+}
+
+// WithDefaults returns s validated and with every zero field filled. It is what
+// a provider starts from, so that a spec that saw no Policy is closed too: what s does beyond the
+// defaults must stand in Relaxed, else it is a *Denied.
+func (s Spec) WithDefaults() (Spec, error) {
+	if err := s.Validate(); err != nil {
+		return Spec{}, err
+	}
+	for r, field := range asked(s) {
+		if !s.HasRelaxation(r) {
+			return Spec{}, &Denied{Field: field, Key: string(r)}
+		}
+	}
+	s.fill()
+	return s, nil
+}
+
+// asked lists what spec asks for, in Relaxed or by another field, with that field's name.
+func asked(spec Spec) map[Relaxation]string {
+	ask := map[Relaxation]string{}
+	for _, r := range spec.Relaxed {
+		ask[r] = "relaxed"
+	}
+	if spec.Network == NetworkOpen {
+		ask[RelaxNetworkOpen] = "network"
+	}
+	if spec.User != (User{}) && isRoot(spec.User) {
+		ask[RelaxRootSteps] = "user"
+	}
+	return ask
+}
+
+// isRoot: gid 0 counts, since the image's files of group root would be open to it.
+func isRoot(u User) bool { return u.UID == 0 || u.GID == 0 }
+
+func (s *Spec) fill() {
+	if s.User == (User{}) && !s.HasRelaxation(RelaxRootSteps) {
+		s.User = DefaultUser
+	}
+	s.Workdir = cmp.Or(s.Workdir, DefaultWorkdir)
+	s.DeadMan = cmp.Or(s.DeadMan, DefaultDeadMan)
+	s.Lifetime = cmp.Or(s.Lifetime, DefaultLifetime)
+	s.Network = cmp.Or(s.Network, NetworkNone)
+	if s.HasRelaxation(RelaxNetworkOpen) {
+		s.Network = NetworkOpen
+	}
+	s.Resources = s.Resources.Or(DefaultResources())
+}
+
+// CheckWorkdir tells whether dir can hold a workspace: absolute, clean, and not
+// in a folder that belongs to the kernel, the box or the system. Its error matches ErrSpec.
+func CheckWorkdir(dir string) error {
+	if !path.IsAbs(dir) || path.Clean(dir) != dir || strings.ContainsAny(dir, "\x00:,\n") || len(dir) > 1024 {
+		return specError("workdir", "%q is not a clean absolute path", dir)
+	}
+	if dir == "/" {
+		return specError("workdir", "must not be the root folder")
+	}
+	for _, r := range reserved {
+		if dir == r || strings.HasPrefix(dir, r+"/") {
+			return specError("workdir", "%q lies in %s, which is the box's own", dir, r)
+		}
+	}
+	if dir == "/var" || dir == "/home" || dir == "/root" || dir == "/opt" {
+		return specError("workdir", "%q would hide the image's own; use a folder below it", dir)
+	}
+	return nil
+}
+
+func checkMaps(env, labels map[string]string) error {
+	size := 0
+	for k, v := range env {
+		if !envRE.MatchString(k) {
+			return specError("env", "%q is no variable name", k)
+		}
+		if strings.ContainsRune(v, 0) {
+			return specError("env", "the value of %s holds a zero byte", k)
+		}
+		size += len(k) + len(v) + 2
+	}
+	if size > MaxEnv {
+		return specError("env", "%d bytes in all, more than %d", size, MaxEnv)
+	}
+	if len(labels) > MaxLabels {
+		return specError("labels", "%d, more than %d", len(labels), MaxLabels)
+	}
+	for k, v := range labels {
+		if k == "" || len(k) > 128 || len(v) > 1024 || strings.ContainsAny(k+v, "\x00\n") || strings.Contains(k, "=") {
+			return specError("labels", "%q: bad key or value", k)
+		}
+	}
+	return nil
+}
+
+// validate checks the lower bounds. A zero field is a default to come.
+func (r Resources) validate() error {
+	if math.IsNaN(r.CPUs) || r.CPUs < 0 || r.CPUs > 0 && r.CPUs < MinCPUs || r.CPUs > 1<<20 {
+		return specError("resources.cpus", "%v is below %v, or no sensible number", r.CPUs, MinCPUs)
+	}
+	for _, f := range r.fields() {
+		if v := *f.value; v < 0 || v > 0 && v < f.min || v > 1<<50 {
+			return specError("resources."+f.name, "%d is below %d, or no sensible number", v, f.min)
+		}
+	}
+	return nil
+}
+
+// field is one whole-number limit, by the name it has in a job.
+type field struct {
+	name  string
+	value *int64
+	min   int64
+}
+
+func (r *Resources) fields() []field {
+	return []field{
+		{"memory", &r.Memory, MinMemory},
+		{"pids", &r.Pids, MinPids},
+		{"disk", &r.Disk, MinDisk},
+		{"tmp", &r.Tmp, MinTmp},
+		{"shm", &r.Shm, MinShm},
+		{"files", &r.Files, MinFiles},
+	}
+}
+
+// HasRelaxation tells whether the box was granted r.
+func (s Spec) HasRelaxation(r Relaxation) bool { return slices.Contains(s.Relaxed, r) }
+
+// CheckCommand tells whether a box of this spec may run cmd. The error is a
+// *Denied for a user that the policy did not grant, or matches ErrSpec.
+func (s Spec) CheckCommand(cmd Command) error {
+	if len(cmd.Args) == 0 || cmd.Args[0] == "" {
+		return specError("command", "is empty")
+	}
+	for _, a := range cmd.Args {
+		if strings.ContainsRune(a, 0) {
+			return specError("command", "%q holds a zero byte", a)
+		}
+	}
+	if cmd.Timeout < 0 || cmd.Grace < 0 {
+		return specError("timeout, grace", "must not be negative")
+	}
+	if u := cmd.User; u != nil {
+		if u.UID < 0 || u.UID > MaxID || u.GID < 0 || u.GID > MaxID {
+			return specError("user", "%d:%d is outside 0 to %d", u.UID, u.GID, MaxID)
+		}
+		if isRoot(*u) && !s.HasRelaxation(RelaxRootSteps) {
+			return &Denied{Field: "user", Key: string(RelaxRootSteps)}
+		}
+	}
+	return checkMaps(cmd.Env, nil)
+}
+
+func specError(field, format string, args ...any) error {
+	return fmt.Errorf("%w: %s: %s", ErrSpec, field, fmt.Sprintf(format, args...))
+}
