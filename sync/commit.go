@@ -1,0 +1,118 @@
+package wsync
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+const (
+	// commitTries is how often a conditional write is sent again after a reply that settles nothing.
+	commitTries = 5
+	// readBackTime bounds finding out what a write did whose context has ended.
+	readBackTime = 20 * time.Second
+	// versionTime is the time in a version's name: it sorts, and has no character that a server escapes.
+	versionTime = "20060102T150405.000Z"
+)
+
+// commit makes next the head: first an immutable copy of it, then the head itself, if it is
+// still base's. A reply that doesn't come, or that says 412, proves nothing: the reply to an
+// earlier try may be what was lost, so that the winner is told that it lost. Only what the head says counts.
+func (p *push) commit(ctx context.Context, next *State) (etag string, err error) {
+	data := next.Encode()
+	if limit := p.syncer.opts.MaxStateBytes; int64(len(data)) > limit {
+		return "", fmt.Errorf("%w: the state has %d bytes, Options.MaxStateBytes allows %d", ErrTooLarge, len(data), limit)
+	}
+	version := p.prefix + "versions/" + next.CreatedAt.Format(versionTime) + "-" + next.Commit + ".json"
+	meta := map[string]string{"commit": next.Commit}
+	sum := sha256.Sum256(data) // for both, and each try
+	if err := p.putVersion(ctx, version, data, PutOptions{IfNoneMatch: true, Metadata: meta, SHA256: sum}); err != nil {
+		return "", err
+	}
+	cond := PutOptions{IfMatch: p.base.etag, IfNoneMatch: p.base.etag == "", Metadata: meta, SHA256: sum}
+	for try := range commitTries {
+		if err := sleep(ctx, backoff(try)); err != nil {
+			return "", err
+		}
+		etag, err = p.syncer.store.Put(ctx, p.prefix+stateName, bytes.NewReader(data), int64(len(data)), cond)
+		if err == nil || errors.Is(err, ErrDenied) || errors.Is(err, ErrNoBucket) {
+			return etag, err
+		}
+		var settled bool
+		if etag, settled, err = p.readBack(ctx, next, version, err); settled {
+			return etag, err
+		}
+	}
+	return "", err
+}
+
+// putVersion writes the immutable copy. Its name is ours alone, so that one that exists is an earlier try's.
+func (p *push) putVersion(ctx context.Context, key string, data []byte, create PutOptions) (err error) {
+	for try := range commitTries {
+		if err := sleep(ctx, backoff(try)); err != nil {
+			return err
+		}
+		_, err = p.syncer.store.Put(ctx, key, bytes.NewReader(data), int64(len(data)), create)
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, ErrPrecondition):
+			return p.sameVersion(ctx, key, data)
+		case !errors.Is(err, ErrUnavailable):
+			return err
+		}
+	}
+	return err
+}
+
+func (p *push) sameVersion(ctx context.Context, key string, data []byte) error {
+	obj, err := p.syncer.store.Get(ctx, key)
+	if err != nil {
+		return fmt.Errorf("read back %s: %w", key, err)
+	}
+	stored, err := io.ReadAll(io.LimitReader(obj.Body, int64(len(data))+1))
+	if err = errors.Join(err, obj.Body.Close()); err != nil {
+		return fmt.Errorf("read back %s: %w: %w", key, ErrUnavailable, err)
+	}
+	if !bytes.Equal(stored, data) {
+		return corrupt(key, "another state has this commit's name")
+	}
+	return nil
+}
+
+// readBack finds out what a head write did that was not confirmed. settled is false if the head is
+// still base's, so that the write can be sent again. The context may have ended; the answer is wanted all the same.
+func (p *push) readBack(ctx context.Context, next *State, version string, cause error) (etag string, settled bool, err error) {
+	ended := ctx.Err() != nil
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readBackTime)
+	defer cancel()
+	now, err := p.syncer.readHead(ctx, p.prefix)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		now = head{state: &State{}}
+	case err != nil:
+		return "", true, fmt.Errorf("write the head: outcome unknown: %w", errors.Join(cause, err))
+	case now.state.Commit == next.Commit:
+		return now.etag, true, nil
+	}
+	for _, c := range now.state.Parents {
+		if c == next.Commit {
+			// Ours, and already followed by another: a further push from here has to lose.
+			return overtaken, true, nil
+		}
+	}
+	if now.etag == p.base.etag {
+		return "", ended, fmt.Errorf("write the head: %w", cause)
+	}
+	return "", true, &Conflict{
+		Prefix: p.prefix, Base: p.base.Commit, Head: now.state.Commit, HeadWriter: now.state.Writer,
+		Commit: next.Commit, Version: version, Reason: "somebody else committed since the pull",
+	}
+}
+
+// overtaken is an ETag that no object has.
+const overtaken = `"overtaken"`

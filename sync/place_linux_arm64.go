@@ -1,0 +1,5 @@
+package wsync
+
+import "syscall"
+
+const sysFstatat = syscall.SYS_FSTATAT

@@ -1,0 +1,7 @@
+//go:build linux && !amd64 && !arm64
+
+package wsync
+
+import "syscall"
+
+const openFlags = syscall.O_NONBLOCK | syscall.O_NOFOLLOW

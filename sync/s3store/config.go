@@ -1,0 +1,120 @@
+package s3store
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+)
+
+const (
+	defaultRegion = "us-east-1"
+	bulkTries     = 6
+	maxBackoff    = 5 * time.Second
+	// connections is how many idle ones are kept. The SDK's default of 10 makes more workers than that reconnect.
+	connections = 64
+)
+
+// Config says where the objects are. Endpoint or Region, and Bucket, are required.
+type Config struct {
+	// Endpoint is the server's URL, http://host:port. Empty: AWS itself.
+	Endpoint string
+	// Region for the signature. Default us-east-1.
+	Region string
+	// Bucket that holds everything.
+	Bucket string
+	// AccessKey and SecretKey sign the requests.
+	AccessKey, SecretKey string
+	// SessionToken goes with temporary keys.
+	SessionToken string
+	// PathStyle puts the bucket into the path, not into the host's name. It is always on for a server of one's own (Endpoint set).
+	PathStyle bool
+	// HTTPClient replaces the default one, for tests and proxies.
+	HTTPClient *http.Client
+}
+
+func (c Config) validate() error {
+	var errs []error
+	if c.Endpoint != "" {
+		if u, err := url.Parse(c.Endpoint); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			errs = append(errs, fmt.Errorf("endpoint %q: give a URL such as http://127.0.0.1:7070", c.Endpoint))
+		}
+	}
+	if c.Bucket == "" {
+		errs = append(errs, errors.New("bucket: required"))
+	}
+	if c.AccessKey == "" || c.SecretKey == "" {
+		errs = append(errs, errors.New("access key and secret key: both are required"))
+	}
+	return errors.Join(errs...)
+}
+
+// Store is the wsync.Store of one bucket. It is safe for concurrent use.
+type Store struct {
+	bulk, single *s3.Client
+	bucket       string
+	endpoint     string // for messages
+	idle         func()
+	checksSHA    atomic.Bool // the server refuses a body that isn't the signed one; see seal
+}
+
+// New returns the store of a bucket. It does no I/O; EnsureBucket and SelfTest do.
+func New(cfg Config) (*Store, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, fmt.Errorf("configure the S3 store: %w", err)
+	}
+	client := cfg.HTTPClient
+	if client == nil {
+		transport := http.DefaultTransport.(*http.Transport).Clone()
+		transport.MaxIdleConns = connections
+		transport.MaxIdleConnsPerHost = connections
+		transport.ResponseHeaderTimeout = responseTime
+		// A server that is down answers the first packet or none; the default of 30 s would hide that from six tries.
+		client = &http.Client{Transport: transport}
+	}
+	s := &Store{bucket: cfg.Bucket, endpoint: cfg.Endpoint, idle: client.CloseIdleConnections}
+	if s.endpoint == "" {
+		s.endpoint = "AWS S3 in " + cmp.Or(cfg.Region, defaultRegion)
+	}
+	s.bulk = newClient(cfg, client, func() aws.Retryer {
+		return retry.NewStandard(func(o *retry.StandardOptions) {
+			o.MaxAttempts = bulkTries
+			o.MaxBackoff = maxBackoff
+			// The SDK's quota of about 35 retries per client is empty after one restart of the server.
+			o.RateLimiter = ratelimit.None
+			// Two writers in one folder of a server on a file system: the folder vanished in between.
+			o.Retryables = append(o.Retryables, retry.RetryableHTTPStatusCode{Codes: map[int]struct{}{http.StatusConflict: {}}})
+		})
+	})
+	s.single = newClient(cfg, client, func() aws.Retryer { return aws.NopRetryer{} })
+	return s, nil
+}
+
+func newClient(cfg Config, client *http.Client, retryer func() aws.Retryer) *s3.Client {
+	return s3.New(s3.Options{
+		Region:                     cmp.Or(cfg.Region, defaultRegion),
+		Credentials:                credentials.NewStaticCredentialsProvider(cfg.AccessKey, cfg.SecretKey, cfg.SessionToken),
+		HTTPClient:                 client,
+		UsePathStyle:               cfg.PathStyle || cfg.Endpoint != "",
+		Retryer:                    retryer(),
+		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenRequired,
+		ResponseChecksumValidation: aws.ResponseChecksumValidationWhenRequired,
+		DisableLogOutputChecksumValidationSkipped: true,
+	}, func(o *s3.Options) {
+		if cfg.Endpoint != "" {
+			o.BaseEndpoint = aws.String(cfg.Endpoint)
+		}
+	})
+}
+
+// Close drops the idle connections. Calls under way go on.
+func (s *Store) Close() { s.idle() }

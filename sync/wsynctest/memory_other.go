@@ -1,0 +1,5 @@
+//go:build !linux
+
+package wsynctest
+
+func inMemory(string) bool { return false }
