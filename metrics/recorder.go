@@ -1,0 +1,173 @@
+package metrics
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"slipway/job"
+)
+
+// Recorder counts what one worker does. It has the methods of runner.Observer
+// and is safe for concurrent use; none of them blocks.
+type Recorder struct {
+	lists lists
+	m     *instruments
+
+	// mu guards what this recorder has added to the gauges, which it may share.
+	mu          sync.Mutex
+	total, busy int
+	draining    bool
+}
+
+// New makes a Recorder and registers its metrics with reg.
+//
+// Recorders of the same registry share their metrics: counters and histograms
+// add up, and so do the slots of their workers. Recorders of different
+// registries have nothing in common. Use one Recorder for each worker.
+//
+// New panics, as prometheus.MustRegister does, if something else already uses
+// one of the names in a different way: the program is then wired wrongly.
+func New(reg prometheus.Registerer) *Recorder {
+	r := &Recorder{lists: newLists(), m: newInstruments()}
+	r.m.register(reg)
+	r.m.initialize(r.lists)
+	return r
+}
+
+// Slots tells how many slots there are and how many are busy.
+func (r *Recorder) Slots(total, busy int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	// Differences, so that workers that share a registry add up.
+	r.m.slots.Add(float64(total - r.total))
+	r.m.busy.Add(float64(busy - r.busy))
+	r.total, r.busy = total, busy
+}
+
+// JobClaimed counts an attempt that begins. The queue's name is not a label
+// here: QueueCollector has it, with a bound.
+func (r *Recorder) JobClaimed(_ string, waited time.Duration) {
+	r.m.claimed.Inc()
+	r.m.queueWait.Observe(seconds(waited))
+}
+
+// PhaseDone counts the end of a phase.
+func (r *Recorder) PhaseDone(phase string, took time.Duration, ok bool) {
+	phase = r.lists.phases.label(phase)
+	r.m.phase.WithLabelValues(phase).Observe(seconds(took))
+	if !ok {
+		r.m.phaseFailures.WithLabelValues(phase).Inc()
+	}
+}
+
+// StepDone counts the end of a step's last try.
+func (r *Recorder) StepDone(status job.StepStatus, took time.Duration) {
+	r.m.step.WithLabelValues(r.lists.statuses.label(string(status))).Observe(seconds(took))
+}
+
+// StepRetried counts a step that is tried again.
+func (r *Recorder) StepRetried() { r.m.stepRetries.Inc() }
+
+// JobDone counts a committed result. How long the job took is left out for one
+// that never started.
+func (r *Recorder) JobDone(res *job.Result) {
+	if res == nil {
+		return
+	}
+	outcome := r.lists.outcomes.label(string(res.Outcome))
+	r.m.jobs.WithLabelValues(outcome, r.lists.reason(res.Reason)).Inc()
+	if !res.StartedAt.IsZero() && !res.FinishedAt.IsZero() {
+		r.m.job.WithLabelValues(outcome).Observe(seconds(res.FinishedAt.Sub(res.StartedAt)))
+	}
+}
+
+// JobRetried counts an attempt that ended without a result.
+func (r *Recorder) JobRetried(class job.Class, reason job.Reason) {
+	r.m.retries.WithLabelValues(r.lists.classes.label(string(class)), r.lists.reason(reason)).Inc()
+}
+
+// LeaseLost counts an attempt that was dropped. fenced: the worker gave it up
+// by itself, since nothing confirmed its lease any more.
+func (r *Recorder) LeaseLost(fenced bool) {
+	cause := causeTaken
+	if fenced {
+		cause = causeFenced
+	}
+	r.m.leaseLost.WithLabelValues(cause).Inc()
+}
+
+// Heartbeat counts one try to extend a lease.
+func (r *Recorder) Heartbeat(ok bool) {
+	result := resultFailed
+	if ok {
+		result = resultOK
+	}
+	r.m.heartbeats.WithLabelValues(result).Inc()
+}
+
+// Synced counts files that a pull or a push moved, and their bytes.
+func (r *Recorder) Synced(direction, action string, files int, bytes int64) {
+	direction = r.lists.directions.label(direction)
+	add(r.m.syncFiles.WithLabelValues(direction, r.lists.actions.label(action)), int64(files))
+	add(r.m.syncBytes.WithLabelValues(direction), bytes)
+}
+
+// Conflict counts a push that lost against another writer.
+func (r *Recorder) Conflict() { r.m.conflicts.Inc() }
+
+// LogBytes counts output of steps; dropped of it reached no reader of the events.
+func (r *Recorder) LogBytes(n, dropped int64) {
+	add(r.m.logBytes, n)
+	add(r.m.logDropped, dropped)
+}
+
+// Leftover counts a teardown that failed: something may be left on the engine.
+func (r *Recorder) Leftover() { r.m.leftovers.Inc() }
+
+// Reaped counts what was removed for workers that are gone.
+func (r *Recorder) Reaped(n int) { add(r.m.reaped, int64(n)) }
+
+// Draining says that the worker takes no more jobs. It can't be taken back.
+func (r *Recorder) Draining() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.draining {
+		r.draining = true
+		r.m.draining.Inc()
+	}
+}
+
+// IsDraining reports whether Draining was called: a worker that drains is not ready.
+func (r *Recorder) IsDraining() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.draining
+}
+
+// seconds is d in seconds. Two clocks may disagree; time never runs backwards in a histogram.
+func seconds(d time.Duration) float64 { return max(d, 0).Seconds() }
+
+// add adds n. A counter panics on a negative number, which is never worth a worker.
+func add(c prometheus.Counter, n int64) {
+	if n > 0 {
+		c.Add(float64(n))
+	}
+}
+
+// shared registers c, or returns the collector that an earlier Recorder registered under the same name.
+func shared[C prometheus.Collector](reg prometheus.Registerer, c C) C {
+	err := reg.Register(c)
+	if err == nil {
+		return c
+	}
+	if are := (prometheus.AlreadyRegisteredError{}); errors.As(err, &are) {
+		if old, ok := are.ExistingCollector.(C); ok {
+			return old
+		}
+	}
+	panic(fmt.Errorf("register slipway's metrics: another part of the program uses the same name: %w", err))
+}

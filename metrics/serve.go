@@ -1,0 +1,90 @@
+package metrics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// DefaultAddr is where a worker serves its metrics if nothing else is said.
+const DefaultAddr = "127.0.0.1:9464"
+
+// stopGrace is how long requests may go on after the server was told to stop.
+const stopGrace = 3 * time.Second
+
+// Serve listens on addr and serves h until ctx ends, lets open requests finish for
+// up to 3 s, and returns nil. See Listen for addr.
+func Serve(ctx context.Context, addr string, h http.Handler) error {
+	ln, err := Listen(ctx, addr)
+	if err != nil {
+		return err
+	}
+	return ServeListener(ctx, ln, h)
+}
+
+// Listen opens addr: "host:port", or "unix:/path". Empty means DefaultAddr. The
+// host must be written: ":9464" would listen to the whole network without
+// saying so, and is refused. Port 0 picks a free one, which the listener's Addr tells.
+func Listen(ctx context.Context, addr string) (net.Listener, error) {
+	if addr == "" {
+		addr = DefaultAddr
+	}
+	network := "tcp"
+	if path, ok := strings.CutPrefix(addr, "unix:"); ok {
+		network, addr = "unix", path
+	} else if err := checkAddr(addr); err != nil {
+		return nil, err
+	}
+	ln, err := (&net.ListenConfig{}).Listen(ctx, network, addr)
+	if err != nil {
+		return nil, fmt.Errorf("listen for metrics: %w: choose another metrics address", err)
+	}
+	return ln, nil
+}
+
+func checkAddr(addr string) error {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return fmt.Errorf("metrics address %q: %w: write it as host:port, such as %s", addr, err, DefaultAddr)
+	}
+	if host == "" {
+		return fmt.Errorf("metrics address %q: names no host: write 127.0.0.1%s for this machine alone, or 0.0.0.0%[1]s to open it to the network", addr, addr)
+	}
+	return nil
+}
+
+// ServeListener serves h on ln as Serve does, and closes ln.
+func ServeListener(ctx context.Context, ln net.Listener, h http.Handler) error {
+	srv := &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       10 * time.Second,
+		WriteTimeout:      30 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    16 << 10,
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- srv.Serve(ln) }()
+	select {
+	case err := <-ended:
+		return fmt.Errorf("serve metrics: %w", err)
+	case <-ctx.Done():
+	}
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGrace)
+	defer cancel()
+	err := srv.Shutdown(stop)
+	if err != nil {
+		err = srv.Close() // somebody does not read: cut them off
+	}
+	if served := <-ended; err == nil && !errors.Is(served, http.ErrServerClosed) {
+		err = served
+	}
+	if err != nil {
+		return fmt.Errorf("stop serving metrics: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,129 @@
+package runner
+
+import (
+	"cmp"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"runtime"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"slipway/container"
+	"slipway/job"
+)
+
+// Defaults of a Config.
+const (
+	DefaultSoftStop       = 2 * time.Minute
+	DefaultCleanupTimeout = time.Minute
+	DefaultPullTimeout    = 10 * time.Minute
+	DefaultSyncTimeout    = 15 * time.Minute
+	DefaultInfraBudget    = 10
+	DefaultInfraBackoff   = 5 * time.Second
+	DefaultStepLogLimit   = 16 << 20
+	DefaultExcerpt        = 4 << 10
+)
+
+// MaxExcerpt bounds Config.Excerpt: a result must fit into one message of the queue.
+const MaxExcerpt = 64 << 10
+
+var (
+	nameRE   = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
+	prefixRE = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9._-]*/)*$`)
+)
+
+// withDefaults returns a copy of c in which every field that has a default is set.
+func (c Config) withDefaults() Config {
+	c.Name = cmp.Or(c.Name, DefaultName())
+	c.Slots = cmp.Or(c.Slots, runtime.GOMAXPROCS(0))
+	c.Timing = cmp.Or(c.Timing, job.DefaultTiming())
+	c.SoftStop = cmp.Or(c.SoftStop, DefaultSoftStop)
+	c.CleanupTimeout = cmp.Or(c.CleanupTimeout, DefaultCleanupTimeout)
+	c.PullTimeout = cmp.Or(c.PullTimeout, DefaultPullTimeout)
+	c.SyncTimeout = cmp.Or(c.SyncTimeout, DefaultSyncTimeout)
+	c.InfraBudget = cmp.Or(c.InfraBudget, DefaultInfraBudget)
+	c.InfraBackoff = cmp.Or(c.InfraBackoff, DefaultInfraBackoff)
+	c.StepLogLimit = cmp.Or(c.StepLogLimit, DefaultStepLogLimit)
+	c.Excerpt = cmp.Or(c.Excerpt, DefaultExcerpt)
+	if c.Logger == nil {
+		c.Logger = zap.NewNop()
+	}
+	if c.Observer == nil {
+		c.Observer = NopObserver{}
+	}
+	return c
+}
+
+// DefaultName makes up a worker's name: the host's, cut to what a name may hold, and a random part, so
+// that two workers of one host don't take each other for themselves. It serves a queue that is
+// told the name before New is.
+func DefaultName() string {
+	host, _ := os.Hostname() // without one the random part has to do
+	host, _, _ = strings.Cut(strings.ToLower(host), ".")
+	clean := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' {
+			return r
+		}
+		return '-'
+	}, host)
+	clean = strings.TrimLeft(clean, "-")
+	if clean == "" {
+		clean = "worker"
+	}
+	return clean[:min(len(clean), 48)] + "-" + strings.ToLower(rand.Text()[:8])
+}
+
+// validate reports the first rule that c breaks. The defaults are filled in.
+func (c Config) validate() error {
+	switch {
+	case c.Queue == nil:
+		return errors.New("config: Queue is required: without it there are no jobs")
+	case c.Provider == nil:
+		return errors.New("config: Provider is required: without it there are no boxes")
+	case !nameRE.MatchString(c.Name):
+		return fmt.Errorf("config: Name %q must match %s, since it is part of labels and subjects", c.Name, nameRE)
+	case !prefixRE.MatchString(c.Prefix):
+		return fmt.Errorf("config: Prefix %q must be empty or end with a slash, and begin without one", c.Prefix)
+	case c.Slots < 0:
+		return fmt.Errorf("config: Slots is %d, must not be negative", c.Slots)
+	case c.Excerpt < 0 || c.Excerpt > MaxExcerpt:
+		return fmt.Errorf("config: Excerpt is %d, must be from 1 to %d", c.Excerpt, MaxExcerpt)
+	case c.StepLogLimit < 0:
+		return fmt.Errorf("config: StepLogLimit is %d, must not be negative", c.StepLogLimit)
+	}
+	if err := c.validateClocks(); err != nil {
+		return err
+	}
+	if err := c.Policy.Validate(); err != nil {
+		return fmt.Errorf("config: %w", err)
+	}
+	// A default that the worker's own policy refuses would refuse every job, one by one. What
+	// Resources leaves out is the policy's to fill: it cuts its own defaults to its bounds.
+	probe := container.Spec{Name: container.Product, Resources: c.Resources}
+	if _, err := c.Policy.Apply(probe); err != nil {
+		return fmt.Errorf("config: Resources go beyond Policy: %w", err)
+	}
+	return nil
+}
+
+func (c Config) validateClocks() error {
+	if err := c.Timing.Validate(); err != nil {
+		return fmt.Errorf("config: %w", err)
+	}
+	switch {
+	case c.CleanupTimeout < 0:
+		return fmt.Errorf("config: CleanupTimeout is %s, must be positive: a box that nobody removes stays", c.CleanupTimeout)
+	case c.PullTimeout < 0:
+		return fmt.Errorf("config: PullTimeout is %s, must be positive", c.PullTimeout)
+	case c.SyncTimeout < 0:
+		return fmt.Errorf("config: SyncTimeout is %s, must be positive", c.SyncTimeout)
+	case c.InfraBackoff < 0:
+		return fmt.Errorf("config: InfraBackoff is %s, must be positive: without a delay a dead engine is asked in a tight loop", c.InfraBackoff)
+	}
+	return nil
+}

@@ -1,0 +1,208 @@
+package runner
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"slipway/container"
+	"slipway/job"
+)
+
+// Short words for the table.
+const (
+	stepOK  = job.StepSucceeded
+	stepBad = job.StepFailed
+	stepOut = job.StepTimedOut
+	stepNo  = job.StepSkipped
+)
+
+// stepTests say how a job ends whose steps end in some way.
+var stepTests = []struct {
+	name    string
+	job     *job.Job
+	outcome job.Outcome
+	reason  job.Reason
+	want    []job.StepStatus
+}{
+	{"two succeed", steps(run("say a"), run("say b")), job.Succeeded, "", []job.StepStatus{stepOK, stepOK}},
+	{"first fails", steps(run("exit 3"), run("say b")), job.Failed, job.ReasonExit, []job.StepStatus{stepBad, stepNo}},
+	{
+		"failure and always", steps(run("exit 3"), job.Step{Run: "say f", If: job.IfFailure}, always("say a"), run("say b")),
+		job.Failed, job.ReasonExit,
+		[]job.StepStatus{stepBad, stepOK, stepOK, stepNo},
+	},
+	{"no failure", steps(run("say a"), job.Step{Run: "say f", If: job.IfFailure}), job.Succeeded, "", []job.StepStatus{stepOK, stepNo}},
+	{"continue on error", steps(job.Step{Run: "exit 1", ContinueOnError: true}, run("say b")), job.Succeeded, "", []job.StepStatus{stepBad, stepOK}},
+	{"always fails", steps(run("say a"), always("exit 2")), job.Failed, job.ReasonExit, []job.StepStatus{stepOK, stepBad}},
+	{"first failure counts", steps(run("oom"), always("exit 2")), job.Failed, job.ReasonOOM, []job.StepStatus{stepBad, stepBad}},
+	{
+		"step timeout", steps(job.Step{Run: "sleep 1h", Timeout: job.Duration(time.Second)}, run("say b"), always("say c")),
+		job.TimedOut, job.ReasonStepTimeout,
+		[]job.StepStatus{stepOut, stepNo, stepOK},
+	},
+	{
+		"step timeout, continued", steps(job.Step{Run: "sleep 1h", Timeout: job.Duration(time.Second), ContinueOnError: true}, run("say b")),
+		job.Succeeded, "",
+		[]job.StepStatus{stepOut, stepOK},
+	},
+	{
+		"job timeout", &job.Job{Timeout: job.Duration(time.Minute), Steps: []job.Step{
+			run("sleep 40s"), run("sleep 40s"), run("say b"), {Run: "say f", If: job.IfFailure}, always("sleep 2m"),
+		}},
+		job.TimedOut, job.ReasonJobTimeout,
+		[]job.StepStatus{stepOK, stepOut, stepNo, stepNo, stepOK},
+	},
+	{
+		"ending time", &job.Job{Timeout: job.Duration(time.Minute), Steps: []job.Step{run("sleep 2m"), always("sleep 1h"), always("say c")}},
+		job.TimedOut, job.ReasonJobTimeout,
+		[]job.StepStatus{stepOut, stepOut, stepNo},
+	},
+	{
+		"failure, then job timeout", &job.Job{Timeout: job.Duration(time.Minute), Steps: []job.Step{run("exit 1"), always("sleep 2m")}},
+		job.Failed, job.ReasonExit,
+		[]job.StepStatus{stepBad, stepOut},
+	},
+	{"read nothing", steps(job.Step{Read: "none"}), job.Failed, job.ReasonExit, []job.StepStatus{stepBad}},
+	{
+		"files", steps(
+			job.Step{Write: &job.WriteFile{Path: "d/f", Content: ptr("hello")}}, job.Step{Read: "d/f"}, job.Step{List: "."},
+			job.Step{Delete: "d"}, job.Step{Delete: "d"}, job.Step{Read: "d/f"},
+		),
+		job.Failed, job.ReasonExit,
+		[]job.StepStatus{stepOK, stepOK, stepOK, stepOK, stepOK, stepBad},
+	},
+}
+
+func TestSteps(t *testing.T) {
+	t.Parallel()
+	for _, tt := range stepTests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			scenario(t, func(b *bundle) {
+				r := b.want(b.do(tt.job), tt.outcome, tt.reason)
+				if got := statuses(r); !slices.Equal(got, tt.want) {
+					t.Errorf("got steps %v, want %v", got, tt.want)
+				}
+				if (r.Message == "") != (tt.outcome == job.Succeeded) {
+					t.Errorf("got message %q", r.Message)
+				}
+			})
+		})
+	}
+}
+
+func TestSteps_Result(t *testing.T) {
+	t.Parallel()
+	scenario(t, func(b *bundle) {
+		j := steps(job.Step{Name: "greet", Run: "say hello; sleep 2s; exit 4"})
+		j.Name, j.Labels = "mine", map[string]string{"a": "b"}
+		r := b.want(b.do(j), job.Failed, job.ReasonExit)
+		if r.Name != "mine" || r.Labels["a"] != "b" || r.BoxID == "" || r.ImageDigest == "" || r.Version != job.Version {
+			t.Errorf("got %+v: a field of the result is missing", r)
+		}
+		if r.Phases.Queue.Std() != 3*time.Second || r.Phases.Steps.Std() != 2*time.Second {
+			t.Errorf("got phases %+v, want queue 3s and steps 2s", r.Phases)
+		}
+		s := r.Steps[0]
+		if s.Name != "greet" || s.ExitCode == nil || *s.ExitCode != 4 || s.Tries != 1 || s.Duration.Std() != 2*time.Second ||
+			s.CPU.Std() != time.Millisecond || s.MaxRSS != 1<<20 || s.Output.Head != "hello\n" || s.Output.Bytes != 6 {
+			t.Errorf("got step %+v", s)
+		}
+	})
+}
+
+func TestSteps_Files(t *testing.T) {
+	t.Parallel()
+	scenario(t, func(b *bundle) {
+		l := b.do(steps(
+			job.Step{Write: &job.WriteFile{Path: "d/f", ContentBase64: []byte("\xff\x00x")}},
+			job.Step{Write: &job.WriteFile{Path: "a\"b", Content: ptr("hello")}},
+			job.Step{Read: "d/f"}, job.Step{List: "."},
+		))
+		r := b.want(l, job.Succeeded, "")
+		if got, want := l.output(2), "\xff\x00x"; got != want {
+			t.Errorf("read: got %q, want %q", got, want)
+		}
+		if got, want := r.Steps[3].Output.Head, "\"a\\\"b\"\nd/\n"; got != want {
+			t.Errorf("list: got %q, want %q", got, want)
+		}
+	})
+}
+
+func TestSteps_Retry(t *testing.T) {
+	t.Parallel()
+	scenario(t, func(b *bundle) {
+		j := steps(job.Step{Run: "exit 1", Retry: job.Retry{Attempts: 3, Backoff: job.Duration(10 * time.Second)}})
+		began := time.Now()
+		r := b.want(b.do(j), job.Failed, job.ReasonExit)
+		if r.Steps[0].Tries != 3 || b.seen.get("step retried") != 2 || b.seen.get("step failed") != 1 {
+			t.Errorf("got %d tries, %d retries, %d failures; want 3, 2, 1", r.Steps[0].Tries, b.seen.get("step retried"), b.seen.get("step failed"))
+		}
+		if got := time.Since(began); got != 30*time.Second {
+			t.Errorf("took %s, want 10s + 20s", got)
+		}
+	})
+}
+
+func TestSteps_RetryEndsWithTheJob(t *testing.T) {
+	t.Parallel()
+	scenario(t, func(b *bundle) {
+		j := steps(job.Step{Run: "exit 1", Retry: job.Retry{Attempts: 20, Backoff: job.Duration(time.Minute)}}, always("say bye"))
+		j.Timeout = job.Duration(2 * time.Minute)
+		r := b.want(b.do(j), job.Failed, job.ReasonExit)
+		if r.Steps[0].Tries != 2 || r.Steps[1].Status != job.StepSucceeded {
+			t.Errorf("got %d tries, then %s; want 2, then succeeded", r.Steps[0].Tries, r.Steps[1].Status)
+		}
+	})
+}
+
+func TestCommand(t *testing.T) {
+	t.Parallel()
+	got, err := command(&job.Step{Run: "make", Dir: "src", User: "5:6", Stdin: ptr("in"), Grace: ptr(job.Duration(0))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(got.Args, []string{"/bin/sh", "-e", "-c", "make"}) || got.Dir != "src" || got.User.UID != 5 || got.User.GID != 6 ||
+		string(got.Stdin) != "in" || got.Grace != 0 {
+		t.Errorf("got %+v", got)
+	}
+	got, err = command(&job.Step{Run: "print(1)", Shell: []string{"python3", "-c"}})
+	if err != nil || !slices.Equal(got.Args, []string{"python3", "-c", "print(1)"}) || got.Grace != job.DefaultGrace {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+// TestSteps_Overdue: a box that can't end a command is destroyed, and the slot is
+// free again. A job whose own time was over is not tried again for it.
+func TestSteps_Overdue(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		set  func(*job.Job)
+		want func(*bundle, *fakeLease)
+	}{
+		{"step timeout", func(j *job.Job) { j.Steps[0].Timeout = job.Duration(time.Minute) }, func(b *bundle, l *fakeLease) { b.wantRetry(l, job.ClassInfra, job.ReasonBoxLost) }},
+		{"job timeout", func(j *job.Job) { j.Timeout = job.Duration(time.Minute) }, func(b *bundle, l *fakeLease) { b.want(l, job.TimedOut, job.ReasonJobTimeout) }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			scenario(t, func(b *bundle) {
+				b.boxes.exec = func(_ context.Context, box *fakeBox, _ container.Command) (container.Exit, error) {
+					<-box.gone
+					return container.Exit{}, container.ErrStopped
+				}
+				j := steps(run("never ends"))
+				tt.set(j)
+				began := time.Now()
+				l := b.do(j)
+				tt.want(b, l)
+				if got, want := time.Since(began), time.Minute+job.DefaultGrace+execSlack; got != want {
+					t.Errorf("took %s, want %s", got, want)
+				}
+			})
+		})
+	}
+}

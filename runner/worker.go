@@ -1,0 +1,191 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"slipway/job"
+	wsync "slipway/sync"
+)
+
+// ErrRunTwice means that Run was called before. Make a new Worker.
+var ErrRunTwice = errors.New("this worker ran already")
+
+// After Kill this much time is left to destroy the boxes, and then to give the
+// jobs back. What is not done by then is done by the boxes' dead-man switch and
+// by the end of the leases.
+const (
+	killCleanup = 3 * time.Second
+	killSettle  = 5 * time.Second
+)
+
+// fetchBackoff is the delay after Consumer.Next failed in a way it does not
+// promise; it doubles up to maxFetchBackoff.
+const (
+	fetchBackoff    = time.Second
+	maxFetchBackoff = 30 * time.Second
+)
+
+// Worker takes jobs from a queue and runs each in a box of its own. Make one
+// with New, call Run once. Several workers can live in one process.
+type Worker struct {
+	cfg    Config
+	log    *zap.Logger
+	syncer *wsync.Syncer // nil without a store
+	host   host
+
+	started atomic.Bool
+	kill    sync.Once
+	killed  chan struct{}
+	live    liveBoxes
+	busy    atomic.Int64
+}
+
+// New copies cfg, fills the defaults and validates it. It does no I/O and starts
+// nothing. Its error names the field.
+func New(cfg Config) (*Worker, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	w := &Worker{
+		cfg:    cfg,
+		log:    cfg.Logger.With(zap.String("worker", cfg.Name)),
+		killed: make(chan struct{}),
+	}
+	if cfg.Store != nil {
+		w.syncer = wsync.New(cfg.Store, wsync.Options{})
+	}
+	return w, nil
+}
+
+// Name returns the worker's name, which New made up if the Config had none.
+func (w *Worker) Name() string { return w.cfg.Name }
+
+// Run works until ctx ends: then nothing is fetched any more, running attempts
+// go on for Config.SoftStop, then they are canceled and their jobs given back at
+// no cost. Run returns nil when the last box is gone and no goroutine of the worker is left.
+//
+// It returns an error only if the worker itself can't go on, such as for want of
+// rights on the queue; it stops softly first. ErrRunTwice at a second call. A job
+// that fails is a Result, not an error.
+func (w *Worker) Run(ctx context.Context) error {
+	if !w.started.CompareAndSwap(false, true) {
+		return ErrRunTwice
+	}
+	w.host = thisHost()
+	fetchCtx, stopFetch := context.WithCancelCause(ctx)
+	defer stopFetch(nil)
+	rootCtx, cancelWork := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancelWork(nil)
+
+	var all sync.WaitGroup
+	w.cfg.Observer.Slots(w.cfg.Slots, 0)
+	w.log.Info("worker started", zap.Int("slots", w.cfg.Slots))
+	for range w.cfg.Slots {
+		all.Go(func() {
+			if err := w.slot(fetchCtx, rootCtx); err != nil {
+				stopFetch(err)
+			}
+		})
+	}
+	all.Go(func() { w.reapLoop(fetchCtx) })
+	idle := make(chan struct{})
+	go func() { all.Wait(); close(idle) }() // ends before Run does: stop waits for idle
+
+	w.stop(fetchCtx, idle, stopFetch, cancelWork)
+	if err := context.Cause(fetchCtx); ctx.Err() == nil && !errors.Is(err, ErrKilled) {
+		return fmt.Errorf("run worker %s: %w", w.cfg.Name, err)
+	}
+	return nil
+}
+
+// Kill ends Run as fast as it can be done: running boxes are destroyed at once,
+// without grace, and their jobs given back. Run then returns within about five
+// seconds. It is what a second SIGTERM should call. It does not wait, and may be called
+// at any time, from any goroutine, more than once.
+func (w *Worker) Kill() { w.kill.Do(func() { close(w.killed) }) }
+
+// stop waits for the reason to stop, and then takes the two steps of stopping.
+func (w *Worker) stop(fetchCtx context.Context, idle <-chan struct{}, stopFetch, cancelWork context.CancelCauseFunc) {
+	select {
+	case <-fetchCtx.Done():
+	case <-w.killed:
+	}
+	stopFetch(ErrKilled) // no effect if it ended for another reason
+	w.cfg.Observer.Draining()
+	w.log.Info("worker stops fetching", zap.Duration("soft_stop", w.cfg.SoftStop), zap.NamedError("cause", context.Cause(fetchCtx)))
+
+	soft := time.NewTimer(max(w.cfg.SoftStop, 0))
+	defer soft.Stop()
+	select {
+	case <-idle:
+	case <-soft.C:
+		cancelWork(ErrSoftStop)
+	case <-w.killed:
+		cancelWork(ErrKilled)
+	}
+	<-idle
+	w.log.Info("worker stopped")
+}
+
+// slot runs one attempt after the other. It returns an error if the queue can't
+// work at all, and nil when fetchCtx ended.
+func (w *Worker) slot(fetchCtx, rootCtx context.Context) error {
+	delay := fetchBackoff
+	for fetchCtx.Err() == nil {
+		lease, err := w.cfg.Queue.Next(fetchCtx)
+		switch {
+		case err == nil:
+			delay = fetchBackoff
+			w.countBusy(1)
+			w.serve(rootCtx, lease)
+			w.countBusy(-1)
+		case fetchCtx.Err() != nil:
+			return nil
+		case errors.Is(err, job.ErrUnavailable):
+			return fmt.Errorf("fetch job: %w", err)
+		default:
+			w.log.Error("fetch job", zap.Error(err), zap.Duration("retry_in", delay))
+			pause(fetchCtx, delay)
+			delay = min(2*delay, maxFetchBackoff)
+		}
+	}
+	return nil
+}
+
+func (w *Worker) countBusy(delta int64) {
+	w.cfg.Observer.Slots(w.cfg.Slots, int(w.busy.Add(delta)))
+}
+
+// bounded returns a context that does not end with ctx, but after limit, or, once
+// Kill was called, after left.
+func (w *Worker) bounded(ctx context.Context, limit, left time.Duration) (context.Context, context.CancelFunc) {
+	out, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	go func() {
+		select {
+		case <-out.Done(): // the caller cancels, so this goroutine ends with its work
+			return
+		case <-w.killed:
+		}
+		pause(out, left)
+		cancel()
+	}()
+	return out, cancel
+}
+
+// pause waits for d, or for the end of ctx.
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,316 @@
+package runner
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"slipway/container"
+	"slipway/job"
+	wsync "slipway/sync"
+	"slipway/sync/wsynctest"
+)
+
+func TestWorkspace_RoundTrip(t *testing.T) {
+	t.Parallel()
+	scenario(t, func(b *bundle) {
+		ws := &job.Workspace{Prefix: "acme/parser"}
+		r := b.want(b.do(&job.Job{Workspace: ws, Steps: []job.Step{run("touch a; touch d/b")}}), job.Succeeded, "")
+		w := r.Workspace
+		want := []job.Change{{Path: "a", Kind: "added"}, {Path: "d/b", Kind: "added"}}
+		if w.Base != "" || w.Commit == "" || w.FilesPushed != 2 || w.BytesPushed != 4 || w.Prefix != ws.Prefix || !slices.Equal(files(w.Changes), want) {
+			t.Errorf("first: got %+v", w)
+		}
+		if !slices.Contains(b.store.Keys(""), "p/workspaces/acme/parser/.sandbox-state") {
+			t.Errorf("got keys %v, want the head below the prefix", b.store.Keys(""))
+		}
+		second := b.want(b.do(&job.Job{Workspace: ws, Steps: []job.Step{{Read: "d/b"}, {Delete: "a"}}}), job.Succeeded, "")
+		if got := second.Steps[0].Output.Head; got != "d/b" {
+			t.Errorf("second: read %q", got)
+		}
+		w2 := second.Workspace
+		if w2.Base != w.Commit || w2.Commit == w.Commit || w2.FilesPulled != 2 || w2.FilesDeleted != 1 {
+			t.Errorf("second: got %+v", w2)
+		}
+		third := b.want(b.do(&job.Job{Workspace: ws, Steps: []job.Step{run("say nothing changed")}}), job.Succeeded, "").Workspace
+		if third.Commit != w2.Commit || len(third.Changes) != 0 {
+			t.Errorf("third: got %+v, want the same commit", third)
+		}
+		if b.seen.get("push added") < 2 || b.seen.get("push deleted") != 1 || b.seen.get("pull restored") != 3 {
+			t.Errorf("got %v", b.seen.count)
+		}
+	})
+}
+
+// files leaves out the folders.
+func files(changes []job.Change) []job.Change {
+	return slices.DeleteFunc(slices.Clone(changes), func(c job.Change) bool { return c.Path == "d" })
+}
+
+func TestWorkspace_PushPolicy(t *testing.T) {
+	t.Parallel()
+	timeout := job.Step{Run: "touch f; sleep 1h", Timeout: job.Duration(time.Second)}
+	tests := []struct {
+		push   job.PushWorkspace
+		step   job.Step
+		pushed bool
+	}{
+		{job.WorkspacePushAlways, run("touch f"), true},
+		{job.WorkspacePushAlways, run("touch f; exit 1"), true},
+		{job.WorkspacePushAlways, timeout, true},
+		{job.WorkspacePushAlways, run("touch f; lost"), false},
+		{job.WorkspacePushOnSuccess, run("touch f"), true},
+		{job.WorkspacePushOnSuccess, run("touch f; exit 1"), false},
+		{job.WorkspacePushOnSuccess, timeout, false},
+		{"", run("touch f"), true},
+		{job.WorkspacePushNever, run("touch f"), false},
+	}
+	for _, tt := range tests {
+		t.Run(string(tt.push)+" "+tt.step.Run, func(t *testing.T) {
+			t.Parallel()
+			scenario(t, func(b *bundle) {
+				b.do(&job.Job{Workspace: &job.Workspace{Prefix: "ws", Push: tt.push}, Steps: []job.Step{tt.step}})
+				if got := len(b.store.Keys("p/workspaces/ws/")) > 0; got != tt.pushed {
+					t.Errorf("pushed: got %t, want %t", got, tt.pushed)
+				}
+			})
+		})
+	}
+}
+
+func TestWorkspace_NeverPulled(t *testing.T) {
+	t.Parallel()
+	scenario(t, func(b *bundle) {
+		b.do(&job.Job{Workspace: &job.Workspace{Prefix: "ws"}, Steps: []job.Step{run("touch old")}})
+		ws := &job.Workspace{Prefix: "ws", Pull: job.WorkspacePullNever}
+		r := b.want(b.do(&job.Job{Workspace: ws, Steps: []job.Step{{List: "."}, run("touch new")}}), job.Succeeded, "")
+		if r.Steps[0].Output.Bytes != 0 || r.Workspace.FilesPulled != 0 || r.Workspace.Base == "" {
+			t.Errorf("got %+v, want nothing restored over a base", r.Workspace)
+		}
+		want := []job.Change{{Path: "new", Kind: "added"}, {Path: "old", Kind: "deleted"}}
+		if !slices.Equal(r.Workspace.Changes, want) {
+			t.Errorf("got changes %v, want %v", r.Workspace.Changes, want)
+		}
+	})
+}
+
+func TestWorkspace_Conflict(t *testing.T) {
+	t.Parallel()
+	scenario(t, func(b *bundle) {
+		ws := &job.Workspace{Prefix: "ws"}
+		b.start()
+		slow := b.put(&job.Job{Workspace: ws, Steps: []job.Step{run("touch a; sleep 1m")}})
+		pass(time.Second)
+		b.want(b.do(&job.Job{Workspace: ws, Steps: []job.Step{run("touch b")}}), job.Succeeded, "")
+		b.wait(slow)
+		b.wantRetry(slow, job.ClassInfra, job.ReasonWorkspaceConflict)
+		if b.seen.get("conflict") != 1 {
+			t.Errorf("got %d conflicts, want 1", b.seen.get("conflict"))
+		}
+	})
+}
+
+func TestWorkspace_StoreFails(t *testing.T) {
+	t.Parallel()
+	t.Run("pull", func(t *testing.T) {
+		t.Parallel()
+		scenario(t, func(b *bundle) {
+			b.store.Inject(wsynctest.Fault{Op: wsynctest.OpGet, Err: wsync.ErrNoBucket})
+			l := b.do(&job.Job{Workspace: &job.Workspace{Prefix: "ws"}, Steps: []job.Step{run("say a")}})
+			b.wantRetry(l, job.ClassInfra, job.ReasonWorkspacePull)
+		})
+	})
+	t.Run("push", func(t *testing.T) {
+		t.Parallel()
+		scenario(t, func(b *bundle) {
+			b.store.Inject(wsynctest.Fault{Op: wsynctest.OpPut, Err: wsync.ErrDenied, Times: 100})
+			l := b.do(&job.Job{Workspace: &job.Workspace{Prefix: "ws"}, Steps: []job.Step{run("touch a")}})
+			b.wantRetry(l, job.ClassInfra, job.ReasonWorkspacePush)
+		})
+	})
+	t.Run("push after a failure", func(t *testing.T) {
+		t.Parallel()
+		scenario(t, func(b *bundle) {
+			b.store.Inject(wsynctest.Fault{Op: wsynctest.OpPut, Err: wsync.ErrDenied, Times: 100})
+			ws := &job.Workspace{Prefix: "ws", Push: job.WorkspacePushAlways}
+			r := b.want(b.do(&job.Job{Workspace: ws, Steps: []job.Step{run("touch a; exit 1")}}), job.Failed, job.ReasonExit)
+			if !strings.Contains(r.Message, "not saved") {
+				t.Errorf("got message %q, want it to say that nothing was saved", r.Message)
+			}
+		})
+	})
+}
+
+func TestInputs(t *testing.T) {
+	t.Parallel()
+	const stored = "stored content"
+	sum := fmt.Sprintf("%x", sha256.Sum256([]byte(stored)))
+	scenario(t, func(b *bundle) {
+		b.object("p/inputs/in/x", stored)
+		r := b.want(b.do(&job.Job{
+			Inputs: []job.Input{
+				{Path: "d/e/text", Content: ptr("hi")},
+				{Path: "d/bytes", ContentBase64: []byte{0, 255}},
+				{Path: "empty", Content: ptr("")},
+				{Path: "d/e/stored", Key: "in/x", SHA256: sum, Mode: 0o755},
+			},
+			Steps: []job.Step{{Read: "d/e/text"}, {Read: "d/bytes"}, {Read: "d/e/stored"}, {Read: "empty"}},
+		}), job.Succeeded, "")
+		for i, want := range []string{"hi", "\x00\uFFFD", stored, ""} {
+			if got := r.Steps[i].Output.Head; got != want {
+				t.Errorf("input %d: got %q, want %q", i, got, want)
+			}
+		}
+	})
+}
+
+func TestInputs_Bad(t *testing.T) {
+	t.Parallel()
+	wrong := hex.EncodeToString(make([]byte, 32))
+	tests := []struct {
+		name string
+		in   job.Input
+		want string
+	}{
+		{"no object", job.Input{Path: "f", Key: "none", SHA256: wrong}, "inputs[1] (f): get p/inputs/none"},
+		{"wrong digest", job.Input{Path: "f", Key: "x", SHA256: wrong}, "sha256"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			scenario(t, func(b *bundle) {
+				b.object("p/inputs/x", "abc")
+				j := steps(run("say never"))
+				j.Inputs = []job.Input{{Path: "ok", Content: ptr("ok")}, tt.in}
+				r := b.want(b.do(j), job.Errored, job.ReasonWorkspacePull)
+				if !strings.Contains(r.Message, tt.want) {
+					t.Errorf("got message %q, want it to contain %q", r.Message, tt.want)
+				}
+				if len(r.Steps) != 0 {
+					t.Errorf("got steps %v, want none", statuses(r))
+				}
+			})
+		})
+	}
+}
+
+func TestAccept(t *testing.T) {
+	t.Parallel()
+	root := func(j *job.Job) { j.User = "0:0" }
+	tests := []struct {
+		name   string
+		set    func(*job.Job)
+		config func(*Config)
+		reason job.Reason
+		want   []string
+	}{
+		{"workspace without a store", func(j *job.Job) { j.Workspace = &job.Workspace{Prefix: "ws"} }, func(c *Config) { c.Store = nil }, job.ReasonPolicyDenied, []string{"workspace", "Config.Store"}},
+		{"input without a store", func(j *job.Job) {
+			j.Inputs = []job.Input{{Path: "f", Key: "k", SHA256: strings.Repeat("0", 64)}}
+		}, func(c *Config) { c.Store = nil }, job.ReasonPolicyDenied, []string{"inputs[0].key"}},
+		{"network", func(j *job.Job) { j.Network = job.NetworkOpen }, nil, job.ReasonPolicyDenied, []string{"network", "network_open"}},
+		{"root", root, nil, job.ReasonPolicyDenied, []string{"user", "root_steps"}},
+		{"root step", func(j *job.Job) { j.Steps[0].User = "0" }, nil, job.ReasonPolicyDenied, []string{"steps[0].user", "root_steps"}},
+		{"memory", func(j *job.Job) { j.Resources.Memory = 1 << 40 }, nil, job.ReasonPolicyDenied, []string{"memory", "max.memory"}},
+		{"image", func(*job.Job) {}, func(c *Config) { c.Policy.Images = []string{"ghcr.io/acme/"} }, job.ReasonPolicyDenied, []string{"image", "images"}},
+		{"no steps", func(j *job.Job) { j.Steps = nil }, nil, job.ReasonSpecInvalid, []string{"steps"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			scenario(t, func(b *bundle) {
+				if tt.config != nil {
+					tt.config(&b.cfg)
+				}
+				j := steps(run("say a"))
+				tt.set(j)
+				r := b.want(b.do(j), job.Errored, tt.reason)
+				for _, want := range tt.want {
+					if !strings.Contains(r.Message, want) {
+						t.Errorf("got message %q, want it to contain %q", r.Message, want)
+					}
+				}
+				if len(b.boxes.specs) != 0 {
+					t.Error("a box was made")
+				}
+			})
+		})
+	}
+}
+
+func TestAccept_NotAJob(t *testing.T) {
+	t.Parallel()
+	scenario(t, func(b *bundle) {
+		b.start()
+		for _, spec := range []string{"", "{", `{"version":"1","unknown":1}`, "\xff"} {
+			l := newFakeLease(t, []byte(spec))
+			b.queue.leases <- l
+			b.wait(l)
+			b.want(l, job.Errored, job.ReasonSpecInvalid)
+		}
+	})
+}
+
+func TestBoxSpec(t *testing.T) {
+	t.Parallel()
+	scenario(t, func(b *bundle) {
+		b.cfg.Policy.Allow = []container.Relaxation{container.RelaxRootSteps, container.RelaxNetworkOpen}
+		b.cfg.Resources = container.Resources{Pids: 100}
+		j := steps(run("say a"))
+		j.User, j.Network, j.Env, j.Workdir = "0:0", job.NetworkOpen, map[string]string{"A": "b"}, "/src"
+		j.Resources = job.Resources{CPUs: 1.5, Memory: 1 << 30, Tmp: 8 << 20}
+		l := b.do(j)
+		r := b.want(l, job.Succeeded, "")
+		if want := []string{"network_open", "root_steps"}; !slices.Equal(r.Relaxed, want) {
+			t.Errorf("relaxed: got %v, want %v", r.Relaxed, want)
+		}
+		s := b.boxes.specs[0]
+		if s.Name != "slipway-"+strings.ToLower(string(l.delivery.ID))+"-1" || s.Image != "sha256:abc" || s.Workdir != "/src" ||
+			s.Env["A"] != "b" || s.Network != container.NetworkOpen || s.User != (container.User{}) {
+			t.Errorf("got spec %+v", s)
+		}
+		if got := s.Resources; got.CPUs != 1.5 || got.Memory != 1<<30 || got.Tmp != 8<<20 || got.Pids != 100 || got.Files != container.DefaultResources().Files {
+			t.Errorf("got resources %+v", got)
+		}
+		if s.DeadMan != 20*time.Second || s.Lifetime < time.Hour+EndingTime {
+			t.Errorf("got dead man %s, lifetime %s", s.DeadMan, s.Lifetime)
+		}
+		for _, k := range []string{container.LabelProduct, container.LabelWorker, container.LabelJob, container.LabelAttempt, container.LabelFence, container.LabelExpires} {
+			if s.Labels[k] == "" {
+				t.Errorf("label %s is missing", k)
+			}
+		}
+	})
+}
+
+// TestWorkspace_LostCommit: an attempt that saved its files and died before its
+// result was decided must not have its successor work on top of its work.
+func TestWorkspace_LostCommit(t *testing.T) {
+	t.Parallel()
+	for push, pulled := range map[job.PushWorkspace]int{job.WorkspacePushOnSuccess: 0, job.WorkspacePushAlways: 1} {
+		t.Run(string(push), func(t *testing.T) {
+			t.Parallel()
+			scenario(t, func(b *bundle) {
+				j := steps(run("touch f"))
+				j.Workspace = &job.Workspace{Prefix: "ws", Push: push}
+				dies := newLease(b, j)
+				dies.commit = func(context.Context, *job.Result) (*job.Result, error) { return nil, job.ErrUnavailable }
+				next := newLease(b, j)
+				next.delivery.ID, next.delivery.Attempt, next.delivery.Fence = dies.delivery.ID, 2, 8
+				b.start()
+				b.queue.leases <- dies
+				pass(time.Second)
+				b.queue.leases <- next
+				b.wait(next)
+				if r := b.want(next, job.Succeeded, ""); r.Workspace.FilesPulled != pulled {
+					t.Errorf("pulled %d files, want %d", r.Workspace.FilesPulled, pulled)
+				}
+			})
+		})
+	}
+}
