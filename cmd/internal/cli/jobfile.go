@@ -1,0 +1,183 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"slipway/cmd/internal/exit"
+	"slipway/job"
+	"slipway/job/jobyaml"
+)
+
+// ReadJob reads the job in the file called name, or on stdin if name is "-". Its
+// errors name the file; an invalid job is a job.Errors inside.
+func (s System) ReadJob(name string) (*job.Job, error) {
+	data, err := s.readFile(name)
+	if err != nil {
+		return nil, err
+	}
+	j, err := jobyaml.Decode(data)
+	if err != nil {
+		return nil, &InvalidJob{File: displayName(name), Err: err}
+	}
+	return j, nil
+}
+
+func displayName(name string) string {
+	if name == "-" {
+		return "stdin"
+	}
+	return name
+}
+
+func (s System) readFile(name string) ([]byte, error) {
+	in := s.In
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, exit.UsageError(err)
+		}
+		defer f.Close()
+		in = f
+	}
+	// A little more than the cap, so that the decoder is the one who says that it is too much.
+	data, err := io.ReadAll(io.LimitReader(in, job.MaxSpecBytes+1))
+	if err != nil {
+		return nil, exit.UsageError(fmt.Errorf("read %s: %w", displayName(name), err))
+	}
+	return data, nil
+}
+
+// InvalidJob is a job file that was refused.
+type InvalidJob struct {
+	File string
+	Err  error // job.Errors, mostly
+}
+
+// Error writes one mistake a line, each with the file's name.
+func (e *InvalidJob) Error() string {
+	var many job.Errors
+	if !errors.As(e.Err, &many) {
+		return e.File + ": " + e.Err.Error()
+	}
+	lines := []string{fmt.Sprintf("%s is no valid job:", e.File)}
+	for _, one := range many {
+		lines = append(lines, "  "+one.Error())
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap makes e a usage error.
+func (e *InvalidJob) Unwrap() []error {
+	return []error{&exit.Error{Code: exit.Usage, Err: errors.New("invalid job")}, e.Err}
+}
+
+// Overrides are the flags that change a job after it was read.
+type Overrides struct {
+	queue, name, priority, notBefore, id string
+	labels, env                          []string
+}
+
+// AddOverrides adds the flags to flags.
+func AddOverrides(flags *pflag.FlagSet) *Overrides {
+	o := &Overrides{}
+	flags.StringVar(&o.queue, "queue", "", "put the job into this queue")
+	flags.StringVar(&o.name, "name", "", "name the job")
+	flags.StringVar(&o.priority, "priority", "", "high, normal or low")
+	flags.StringArrayVar(&o.labels, "label", nil, "set a label, `key=value`; may be repeated")
+	flags.StringArrayVar(&o.env, "env", nil, "set a variable for all steps, `NAME=value`; may be repeated. Never a secret: whoever reads the queue reads it")
+	flags.StringVar(&o.notBefore, "not-before", "", "start not before this `time`: RFC 3339, or a duration from now such as 10m")
+	flags.StringVar(&o.id, "id", "", "the job's id, a ULID; submitting the same id again does no harm")
+	return o
+}
+
+// Apply changes j, makes sure that it has an id, and validates it.
+func (o *Overrides) Apply(j *job.Job, now time.Time) error {
+	if o.queue != "" {
+		j.Queue = o.queue
+	}
+	if o.name != "" {
+		j.Name = o.name
+	}
+	if o.priority != "" {
+		j.Priority = job.Priority(o.priority)
+	}
+	if err := o.applyMaps(j); err != nil {
+		return err
+	}
+	if err := o.applyNotBefore(j, now); err != nil {
+		return err
+	}
+	if o.id != "" {
+		id, err := job.ParseID(o.id)
+		if err != nil {
+			return exit.Usagef("--id: %w", err)
+		}
+		j.ID = id
+	}
+	if j.ID == "" {
+		j.ID = job.NewID()
+	}
+	if err := j.Validate(); err != nil {
+		return &InvalidJob{File: "the job with the flags' changes", Err: err}
+	}
+	return nil
+}
+
+func (o *Overrides) applyMaps(j *job.Job) error {
+	for _, m := range []struct {
+		flag string
+		in   []string
+		out  *map[string]string
+	}{{"--label", o.labels, &j.Labels}, {"--env", o.env, &j.Env}} {
+		for _, kv := range m.in {
+			k, v, ok := strings.Cut(kv, "=")
+			if !ok || k == "" {
+				return exit.Usagef("%s %q: want key=value", m.flag, kv)
+			}
+			if *m.out == nil {
+				*m.out = map[string]string{}
+			}
+			(*m.out)[k] = v
+		}
+	}
+	return nil
+}
+
+func (o *Overrides) applyNotBefore(j *job.Job, now time.Time) error {
+	if o.notBefore == "" {
+		return nil
+	}
+	if d, err := time.ParseDuration(o.notBefore); err == nil && d >= 0 {
+		j.NotBefore = now.Add(d).UTC()
+		return nil
+	}
+	at, err := time.Parse(time.RFC3339, o.notBefore)
+	if err != nil {
+		return exit.Usagef("--not-before %q: neither a time such as 2027-01-31T09:00:00Z nor a duration such as 10m", o.notBefore)
+	}
+	j.NotBefore = at.UTC()
+	return nil
+}
+
+// ParseIDs reads job ids from the command line.
+func ParseIDs(args []string) ([]job.ID, error) {
+	ids := make([]job.ID, 0, len(args))
+	for _, a := range args {
+		id, err := job.ParseID(a)
+		if err != nil {
+			return nil, exit.UsageError(err)
+		}
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}

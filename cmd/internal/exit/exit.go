@@ -1,0 +1,95 @@
+// Package exit holds the exit codes of slipway's programs: the one place where an
+// outcome or an error becomes a number.
+package exit
+
+import (
+	"errors"
+	"fmt"
+
+	"slipway/job"
+)
+
+// The exit codes. They are part of the programs' interface.
+const (
+	OK       = 0   // it worked; the job succeeded
+	Failed   = 1   // the job's own command failed; for doctor: a check failed
+	Usage    = 2   // the request makes no sense: flags, settings, an invalid spec, an unknown job
+	Errored  = 3   // slipway or its surroundings failed, or the job's outcome is errored
+	TimedOut = 124 // the job's or a step's timeout ran out
+	Canceled = 130 // the job was canceled, or the program was interrupted
+)
+
+// Help describes the codes, for --help.
+const Help = `Exit codes:
+  0    the job succeeded, or the command did what it should
+  1    the job failed: one of its commands ended with a code other than 0
+  2    the request makes no sense: flags, settings, an invalid job, an unknown job id
+  3    slipway or its surroundings failed, or the job's outcome is errored
+  124  the job timed out (its own timeout or that of a step)
+  130  the job was canceled, or this program was interrupted`
+
+// Error is an error that knows its exit code.
+type Error struct {
+	Code int
+	// Err is what to print. Nil: everything was said already.
+	Err error
+}
+
+// Error returns the text of Err.
+func (e *Error) Error() string {
+	if e.Err == nil {
+		return fmt.Sprintf("exit code %d", e.Code)
+	}
+	return e.Err.Error()
+}
+
+// Unwrap returns Err.
+func (e *Error) Unwrap() error { return e.Err }
+
+// UsageError makes err one of the caller's own making.
+func UsageError(err error) error { return &Error{Code: Usage, Err: err} }
+
+// Usagef formats a usage error.
+func Usagef(format string, args ...any) error { return UsageError(fmt.Errorf(format, args...)) }
+
+// Silent ends the program with code, without another word.
+func Silent(code int) error {
+	if code == OK {
+		return nil
+	}
+	return &Error{Code: code}
+}
+
+// Outcome returns the code of a job's outcome.
+func Outcome(o job.Outcome) int {
+	switch o {
+	case job.Succeeded:
+		return OK
+	case job.Failed:
+		return Failed
+	case job.TimedOut:
+		return TimedOut
+	case job.Canceled:
+		return Canceled
+	default:
+		return Errored
+	}
+}
+
+// Code returns the code of err, and what to print; nil when there is nothing to say.
+func Code(err error) (int, error) {
+	var known *Error
+	switch {
+	case err == nil:
+		return OK, nil
+	case errors.As(err, &known):
+		if known.Err == nil && err == error(known) { //nolint:errorlint // one that is joined with another has something to say
+			return known.Code, nil
+		}
+		return known.Code, err
+	case errors.Is(err, job.ErrNotFound):
+		return Usage, err
+	default:
+		return Errored, err
+	}
+}

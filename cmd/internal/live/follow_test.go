@@ -1,0 +1,326 @@
+package live
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"slipway/job"
+)
+
+// scripted is a client whose queue misbehaves as told.
+type scripted struct {
+	job.Client
+	events   []job.Event // stored from the start
+	breakAt  int         // the first Follow ends with ErrUnavailable after so many; 0: never
+	follows  int
+	noFinish bool          // Follow never ends by itself: the last event got lost
+	resultIn time.Duration // when the result is there
+	result   *job.Result
+	failing  int // so many Results fail with ErrUnavailable first
+	unknown  bool
+	state    job.State
+	cancels  []job.CancelMode
+	canceled chan struct{}
+}
+
+func (s *scripted) Follow(ctx context.Context, _ job.ID, wait bool) iter.Seq2[job.Event, error] {
+	return func(yield func(job.Event, error) bool) {
+		s.follows++
+		for i, e := range s.events {
+			if s.breakAt > 0 && s.follows == 1 && i == s.breakAt {
+				yield(job.Event{}, job.ErrUnavailable)
+				return
+			}
+			if !yield(e, nil) {
+				return
+			}
+		}
+		if wait && s.noFinish {
+			<-ctx.Done()
+		}
+	}
+}
+
+func (s *scripted) Result(ctx context.Context, _ job.ID) (*job.Result, error) {
+	if s.unknown {
+		return nil, job.ErrNotFound
+	}
+	if s.failing > 0 {
+		s.failing--
+		return nil, fmt.Errorf("read result: %w", job.ErrUnavailable)
+	}
+	select {
+	case <-time.After(s.resultIn):
+		return s.result, nil
+	case <-s.canceled:
+		return &job.Result{Outcome: job.Canceled, Reason: job.ReasonCanceledByUser}, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (s *scripted) Status(context.Context, job.ID) (job.Status, error) {
+	return job.Status{State: s.state, Queue: "default", EligibleAt: time.Unix(0, 0)}, nil
+}
+
+func (s *scripted) Cancel(_ context.Context, _ job.ID, mode job.CancelMode) (job.State, error) {
+	s.cancels = append(s.cancels, mode)
+	if mode == job.Abort && s.canceled != nil {
+		close(s.canceled)
+	}
+	return job.StateRunning, nil
+}
+
+var at = time.Date(2027, 1, 31, 9, 0, 0, 0, time.UTC)
+
+func news(seq uint64, kind job.EventKind, change func(*job.Event)) job.Event {
+	e := job.Event{Generation: 1, Attempt: 1, Seq: seq, Kind: kind, Time: at.Add(time.Duration(seq) * 100 * time.Millisecond)}
+	if change != nil {
+		change(&e)
+	}
+	return e
+}
+
+func output(seq uint64, stream, data string) job.Event {
+	return news(seq, job.EventOutput, func(e *job.Event) { e.Stream, e.Data = stream, []byte(data) })
+}
+
+func code(n int) func(*job.Event) {
+	return func(e *job.Event) {
+		e.Status, e.ExitCode = job.StepSucceeded, &n
+		if n != 0 {
+			e.Status = job.StepFailed
+		}
+	}
+}
+
+func wholeJob() []job.Event {
+	return []job.Event{
+		news(1, job.EventClaimed, func(e *job.Event) { e.Text = "worker w1" }),
+		news(2, job.EventPhase, func(e *job.Event) { e.Text = "pull_image" }),
+		news(4, job.EventPhase, func(e *job.Event) { e.Text = "create" }),
+		news(5, job.EventPhase, func(e *job.Event) { e.Text = "steps" }),
+		news(6, job.EventStepStart, func(e *job.Event) { e.Name = "build" }),
+		output(7, "stdout", "hel"),
+		output(8, "stdout", "lo\n\x1b[31mred\x1b[0m\n"),
+		output(9, "stderr", "warn"),
+		news(10, job.EventStepEnd, code(7)),
+		news(11, job.EventPhase, func(e *job.Event) { e.Text = "push_workspace" }),
+		news(12, job.EventFinished, nil),
+	}
+}
+
+var failed = &job.Result{
+	Outcome: job.Failed, Reason: job.ReasonExit, Message: "step build ended with exit code 7",
+	Phases:      job.Phases{Queue: job.Duration(3 * time.Millisecond), Steps: job.Duration(2 * time.Second)},
+	SubmittedAt: at, FinishedAt: at.Add(2500 * time.Millisecond), Attempt: 1, Relaxed: []string{"network_open"},
+	Workspace: &job.WorkspaceResult{
+		Prefix: "demo/quote", FilesPulled: 12, FilesPushed: 1, BytesPushed: 2048, FilesDeleted: 1,
+		Changes: []job.Change{{Path: "a\x1b[2J.go", Kind: "added"}, {Path: "b.go", Kind: "deleted"}},
+	},
+}
+
+func TestFollow_Golden(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for name, tc := range map[string]struct {
+			opts     Options
+			out, err string
+		}{
+			"pipes": {
+				out: "hello\nred\n",
+				err: `taken by worker w1
+  pull image … 200ms
+  create … 100ms
+step 1: build
+warn
+  ✗ failed (exit code 7) after 400ms
+  push workspace … 100ms
+failed (exit) in 2.5s
+  step build ended with exit code 7
+  queue 3ms · steps 2s
+  relaxed for this job: network_open
+  workspace demo/quote: 12 files pulled, 1 file (2.0 KiB) pushed, 1 deleted
+    + a.go
+    - b.go
+`,
+			},
+			"raw": {
+				opts: Options{Raw: true},
+				out:  "hello\n\x1b[31mred\x1b[0m\n",
+			},
+			"terminal": {
+				opts: Options{Quote: true},
+				out:  "  │ hello\n  │ red\n",
+			},
+		} {
+			var out, errOut bytes.Buffer
+			tc.opts.Out, tc.opts.Err = &out, &errOut
+			s := &scripted{events: wholeJob(), result: failed}
+			if _, err := Follow(t.Context(), s, "X", NewHuman(tc.opts)); err != nil {
+				t.Fatalf("%s: Follow: %v", name, err)
+			}
+			if got := out.String(); got != tc.out {
+				t.Errorf("%s: stdout:\n%q\nwant\n%q", name, got, tc.out)
+			}
+			if got := errOut.String(); tc.err != "" && got != tc.err {
+				t.Errorf("%s: stderr:\n%s\nwant\n%s", name, got, tc.err)
+			}
+		}
+	})
+}
+
+func TestFollow_EachEventOnceOverAReconnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		s := &scripted{events: wholeJob(), breakAt: 7, result: failed, resultIn: time.Second, failing: 1}
+		if _, err := Follow(t.Context(), s, "X", NewHuman(Options{Out: &out, Err: &bytes.Buffer{}})); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := out.String(), "hello\nred\n"; got != want || s.follows != 2 {
+			t.Errorf("got %q after %d connections, want %q after 2", got, s.follows, want)
+		}
+	})
+}
+
+func TestFollow_ResultWithoutTheLastEvent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		s := &scripted{events: wholeJob()[:8], noFinish: true, result: failed, resultIn: time.Minute}
+		r, err := Follow(t.Context(), s, "X", NewHuman(Options{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}}))
+		if err != nil || r != failed {
+			t.Fatalf("got %v, %v", r, err)
+		}
+		if got, want := time.Since(begun), time.Minute+lateNews; got != want {
+			t.Errorf("took %v, want %v", got, want)
+		}
+	})
+}
+
+func TestFollow_UnknownJob(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &scripted{unknown: true, noFinish: true}
+		_, err := Follow(t.Context(), s, "X", NewJSON(Options{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}}))
+		if !errors.Is(err, job.ErrNotFound) {
+			t.Errorf("got %v, want ErrNotFound", err)
+		}
+	})
+}
+
+func TestFollow_SaysWhatItWaitsFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var errOut bytes.Buffer
+		s := &scripted{noFinish: true, state: job.StateQueued, result: failed, resultIn: time.Minute}
+		if _, err := Follow(t.Context(), s, "X", NewHuman(Options{Out: &bytes.Buffer{}, Err: &errOut})); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(errOut.String(), "waiting for a worker") {
+			t.Errorf("stderr lacks the reason of the wait:\n%s", &errOut)
+		}
+	})
+}
+
+func TestFollowInterruptible(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, tc := range []struct {
+			interrupts int
+			cancels    []job.CancelMode
+			err        error
+			outcome    job.Outcome
+		}{
+			{0, nil, nil, job.Failed},
+			{1, []job.CancelMode{job.Cancel}, nil, job.Failed}, // the cancel was too late
+			{2, []job.CancelMode{job.Cancel, job.Abort}, nil, job.Canceled},
+			{3, []job.CancelMode{job.Cancel, job.Abort}, ErrDetached, ""},
+		} {
+			s := &scripted{noFinish: true, result: failed, resultIn: time.Hour}
+			if tc.interrupts == 2 {
+				s.canceled = make(chan struct{})
+			}
+			interrupts := make(chan struct{}, 3)
+			for range tc.interrupts {
+				interrupts <- struct{}{}
+			}
+			r, err := FollowInterruptible(t.Context(), s, "X", NewHuman(Options{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}}), interrupts, "leaves it alone")
+			if !errors.Is(err, tc.err) || fmt.Sprint(s.cancels) != fmt.Sprint(tc.cancels) {
+				t.Errorf("%d interrupts: cancels %v, error %v; want %v, %v", tc.interrupts, s.cancels, err, tc.cancels, tc.err)
+			}
+			if err == nil && r.Outcome != tc.outcome {
+				t.Errorf("%d interrupts: outcome %s, want %s", tc.interrupts, r.Outcome, tc.outcome)
+			}
+		}
+	})
+}
+
+func TestJSON_Lines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		p := NewJSON(Options{Out: &out, Err: &bytes.Buffer{}})
+		p.Submitted(&job.Job{ID: "ID", Name: "n"})
+		s := &scripted{events: []job.Event{output(1, "stdout", "hi")}, result: &job.Result{Version: "1", Outcome: job.Succeeded}}
+		if _, err := Follow(t.Context(), s, "ID", p); err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+		if len(lines) != 3 {
+			t.Fatalf("got %d lines, want 3:\n%s", len(lines), &out)
+		}
+		for i, want := range []string{
+			`{"kind":"submitted","job_id":"ID","name":"n","queue":"default"}`,
+			`"kind":"output","stream":"stdout","data":"aGk="`,
+			`"outcome":"succeeded"`,
+		} {
+			if !strings.Contains(lines[i], want) {
+				t.Errorf("line %d: got %s, want it to contain %s", i+1, lines[i], want)
+			}
+		}
+		if strings.Contains(lines[2], `"kind"`) {
+			t.Errorf("the result has a kind: %s", lines[2])
+		}
+	})
+}
+
+func TestHuman_HostileNames(t *testing.T) {
+	var out, errOut bytes.Buffer
+	p := NewHuman(Options{Out: &out, Err: &errOut, Quote: true})
+	p.Submitted(&job.Job{Name: "x\x1b]0;t\x07\nsucceeded"})
+	p.Event(news(1, job.EventStepStart, func(e *job.Event) { e.Name = "a\r\x1b[1A" }))
+	p.Event(output(2, "stdout", "no newline"))
+	p.Event(output(3, "stderr", "succeeded in 1s\r\x1b[2Kfake"))
+	p.Event(news(4, job.EventStepEnd, code(0)))
+	p.ResultInFull(&job.Result{
+		Outcome: job.Failed, Message: "m\x1b[0m", Name: "\u202e",
+		Steps: []job.StepResult{{Name: "s\x1b", Status: job.StepFailed, Message: "\x07", Output: job.Output{Head: "\x1b[H", Elided: 5, Tail: "t\x1b[J"}}},
+	})
+	all := out.String() + errOut.String()
+	if strings.ContainsAny(all, "\x1b\x07\r") || strings.ContainsRune(all, '\u202e') {
+		t.Errorf("hostile bytes got through: %q", all)
+	}
+	for line := range strings.Lines(errOut.String()) {
+		if strings.HasPrefix(line, "succeeded") || strings.HasPrefix(line, "fake") {
+			t.Errorf("a line of the job passes for ours: %q", line)
+		}
+	}
+}
+
+func TestShortAndSize(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0s", time.Microsecond: "<1ms", 1500 * time.Microsecond: "2ms", 1234 * time.Millisecond: "1.23s",
+		12345 * time.Millisecond: "12.3s", 100*time.Second + 300*time.Millisecond: "1m40s",
+	} {
+		if got := Short(d); got != want {
+			t.Errorf("Short(%d) = %s, want %s", d, got, want)
+		}
+	}
+	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1536: "1.5 KiB", 3 << 30: "3.0 GiB"} {
+		if got := Size(n); got != want {
+			t.Errorf("Size(%d) = %s, want %s", n, got, want)
+		}
+	}
+}

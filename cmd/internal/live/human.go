@@ -1,0 +1,257 @@
+package live
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"slipway/job"
+)
+
+// Human prints for people. A phase is named when it begins and its duration
+// added when it ends, so that whoever waits sees for what.
+type Human struct {
+	opts    Options
+	streams map[string]*stream
+	step    time.Time // start of the running step
+	phase   time.Time // start of the running phase
+	// open: the last line on Err is that of the running phase and has no end yet.
+	open bool
+}
+
+// NewHuman returns a Printer for people.
+func NewHuman(opts Options) *Human {
+	return &Human{opts: opts, streams: map[string]*stream{}}
+}
+
+const (
+	green  = "32"
+	red    = "31"
+	yellow = "33"
+	dim    = "2"
+	bold   = "1"
+)
+
+// paint colors s, if colors are wanted.
+func (p *Human) paint(code, s string) string {
+	if !p.opts.Color {
+		return s
+	}
+	return "\x1b[" + code + "m" + s + "\x1b[0m"
+}
+
+func (p *Human) say(format string, args ...any) {
+	p.close("")
+	fmt.Fprintf(p.opts.Err, format+"\n", args...)
+}
+
+// close ends every line that has no end yet where we are about to write: that of the
+// running phase, and those of the job's output.
+func (p *Human) close(with string) {
+	for name, s := range p.streams {
+		if s.mid && (p.opts.Quote || name == "stderr") {
+			p.endLine(name, s)
+		}
+	}
+	p.closePhase(with)
+}
+
+func (p *Human) closePhase(with string) {
+	if p.open {
+		p.open = false
+		fmt.Fprintln(p.opts.Err, with)
+	}
+}
+
+// Submitted names the job.
+func (p *Human) Submitted(j *job.Job) {
+	name := ""
+	if j.Name != "" {
+		name = " (" + Line(j.Name) + ")"
+	}
+	p.say("%s%s is in queue %s", p.paint(bold, string(j.ID)), name, queueOf(j))
+}
+
+// Note prints a remark.
+func (p *Human) Note(format string, args ...any) { p.say(format, args...) }
+
+// Event prints one piece of news.
+func (p *Human) Event(e job.Event) {
+	switch e.Kind {
+	case job.EventClaimed:
+		p.claimed(e)
+	case job.EventPhase:
+		p.phaseBegins(e)
+	case job.EventStepStart:
+		p.phaseEnds(e.Time)
+		p.step = e.Time
+		p.say("%s", p.paint(bold, fmt.Sprintf("step %d: %s", e.Step+1, stepName(e.Name, e.Step))))
+	case job.EventOutput:
+		p.output(e)
+	case job.EventStepEnd:
+		p.flush()
+		p.stepEnds(e)
+	case job.EventDropped:
+		p.say("  %s", p.paint(yellow, fmt.Sprintf("%s of output came too fast to show; the whole log is in the store: log_key of submit result -o json", Size(e.Bytes))))
+	case job.EventRetry:
+		p.phaseEnds(e.Time)
+		p.flush()
+		p.say("%s", p.paint(yellow, "attempt "+fmt.Sprint(e.Attempt)+" ended ("+string(e.Reason)+"): "+Line(e.Text)+"; it will be tried again"))
+	case job.EventFinished:
+		p.phaseEnds(e.Time)
+		p.flush()
+	}
+}
+
+func (p *Human) claimed(e job.Event) {
+	p.phaseEnds(e.Time)
+	text := "taken by a worker"
+	if e.Text != "" {
+		text = "taken by " + Line(e.Text)
+	}
+	if e.Attempt > 1 {
+		text += fmt.Sprintf(", attempt %d", e.Attempt)
+	}
+	p.say("%s", text)
+}
+
+func (p *Human) phaseBegins(e job.Event) {
+	p.phaseEnds(e.Time)
+	if e.Text == "steps" {
+		return // each step has a line of its own
+	}
+	p.close("")
+	fmt.Fprint(p.opts.Err, p.paint(dim, "  "+strings.ReplaceAll(Line(e.Text), "_", " ")+" …"))
+	p.open, p.phase = true, e.Time
+}
+
+func (p *Human) phaseEnds(at time.Time) {
+	if !p.phase.IsZero() {
+		p.close(p.paint(dim, " "+Short(at.Sub(p.phase))))
+		p.phase = time.Time{}
+	}
+}
+
+func (p *Human) stepEnds(e job.Event) {
+	took := ""
+	if !p.step.IsZero() {
+		took = " after " + Short(e.Time.Sub(p.step))
+	}
+	p.step = time.Time{}
+	code := ""
+	if e.ExitCode != nil && (*e.ExitCode != 0 || e.Status != job.StepSucceeded) {
+		code = fmt.Sprintf(" (exit code %d)", *e.ExitCode)
+	}
+	line := fmt.Sprintf("%s %s%s%s", mark(e.Status), statusWord(e.Status), code, took)
+	if e.Status == job.StepSkipped {
+		line = fmt.Sprintf("%s step %d: %s skipped", mark(e.Status), e.Step+1, stepName(e.Name, e.Step))
+	}
+	p.say("  %s", p.paint(statusColor(e.Status), line))
+}
+
+func stepName(name string, index int) string {
+	if name = Line(name); name != "" {
+		return name
+	}
+	return fmt.Sprint(index + 1)
+}
+
+func mark(s job.StepStatus) string {
+	switch s {
+	case job.StepSucceeded:
+		return "✓"
+	case job.StepSkipped:
+		return "–"
+	}
+	return "✗"
+}
+
+func statusWord(s job.StepStatus) string { return strings.ReplaceAll(Line(string(s)), "_", " ") }
+
+func statusColor(s job.StepStatus) string {
+	switch s {
+	case job.StepSucceeded:
+		return green
+	case job.StepSkipped, job.StepCanceled:
+		return dim
+	}
+	return red
+}
+
+// stream is one of a step's outputs on its way to the screen.
+type stream struct {
+	clean Cleaner
+	mid   bool // the last line written has no end yet
+}
+
+func (p *Human) output(e job.Event) {
+	w := p.opts.Out
+	if e.Stream == "stderr" {
+		w = p.opts.Err
+	}
+	p.closePhase("")
+	s := p.streams[e.Stream]
+	if s == nil {
+		s = &stream{}
+		p.streams[e.Stream] = s
+	}
+	for name, other := range p.streams {
+		if p.opts.Quote && other != s && other.mid {
+			p.endLine(name, other) // both go to one screen
+		}
+	}
+	text := e.Data
+	if !p.opts.Raw {
+		text = s.clean.Clean(text)
+	}
+	p.write(w, s, text)
+}
+
+func (p *Human) write(w io.Writer, s *stream, text []byte) {
+	if len(text) == 0 {
+		return
+	}
+	if !p.opts.Quote {
+		_, _ = w.Write(text) // a reader that went away ends us by SIGPIPE
+		s.mid = text[len(text)-1] != '\n'
+		return
+	}
+	var out bytes.Buffer
+	for line := range bytes.Lines(text) {
+		if !s.mid {
+			out.WriteString(p.paint(dim, "  │ "))
+		}
+		out.Write(line)
+		s.mid = line[len(line)-1] != '\n'
+	}
+	_, _ = w.Write(out.Bytes())
+}
+
+// Flush ends what is still open, for a job that goes on without us.
+func (p *Human) Flush() {
+	p.flush()
+	p.close("")
+}
+
+// flush ends the output of a step.
+func (p *Human) flush() {
+	for name, s := range p.streams {
+		p.write(p.writer(name), s, s.clean.Flush())
+	}
+	p.close("")
+	clear(p.streams)
+}
+
+func (p *Human) writer(stream string) io.Writer {
+	if stream == "stderr" {
+		return p.opts.Err
+	}
+	return p.opts.Out
+}
+
+func (p *Human) endLine(name string, s *stream) {
+	fmt.Fprintln(p.writer(name))
+	s.mid = false
+}

@@ -1,0 +1,141 @@
+package live
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"slipway/job"
+)
+
+// Result prints how the job ended, and what became of its workspace.
+func (p *Human) Result(r *job.Result) { p.result(r, liveChanges) }
+
+// liveChanges is how many changed paths are listed to somebody who followed the job.
+const liveChanges = 20
+
+func (p *Human) result(r *job.Result, changes int) {
+	p.flush()
+	p.close("")
+	p.say("%s", p.paint(outcomeColor(r.Outcome)+";"+bold, headline(r)))
+	if r.Message != "" {
+		p.say("  %s", Line(r.Message))
+	}
+	if line := phaseLine(r.Phases); line != "" {
+		p.say("  %s", p.paint(dim, line))
+	}
+	if len(r.Relaxed) > 0 {
+		p.say("  %s", p.paint(yellow, "relaxed for this job: "+Line(strings.Join(r.Relaxed, ", "))))
+	}
+	if r.Workspace != nil {
+		p.workspace(r.Workspace, changes)
+	}
+}
+
+// ResultInFull prints a result to somebody who did not follow the job: with the
+// steps and the output of those that failed.
+func (p *Human) ResultInFull(r *job.Result) {
+	p.say("%s  %s", p.paint(bold, string(r.JobID)), Line(r.Name))
+	for _, s := range r.Steps {
+		p.stepResult(s)
+	}
+	p.result(r, job.MaxChanges)
+}
+
+func (p *Human) stepResult(s job.StepResult) {
+	line := fmt.Sprintf("%s step %d: %s %s", mark(s.Status), s.Index+1, stepName(s.Name, s.Index), statusWord(s.Status))
+	if s.ExitCode != nil && *s.ExitCode != 0 {
+		line += fmt.Sprintf(" (exit code %d)", *s.ExitCode)
+	}
+	if s.Status != job.StepSkipped {
+		line += " after " + Short(s.Duration.Std())
+	}
+	p.say("%s", p.paint(statusColor(s.Status), line))
+	if s.Message != "" {
+		p.say("    %s", Line(s.Message))
+	}
+	if s.Status != job.StepSucceeded {
+		p.excerpt(s.Output)
+	}
+}
+
+func (p *Human) excerpt(o job.Output) {
+	for line := range strings.Lines(Text(o.Head)) {
+		p.say("  %s%s", p.paint(dim, "│ "), strings.TrimSuffix(line, "\n"))
+	}
+	if o.Elided > 0 {
+		p.say("  %s", p.paint(dim, fmt.Sprintf("… %s left out …", Size(o.Elided))))
+	}
+	for line := range strings.Lines(Text(o.Tail)) {
+		p.say("  %s%s", p.paint(dim, "│ "), strings.TrimSuffix(line, "\n"))
+	}
+}
+
+func headline(r *job.Result) string {
+	s := strings.ReplaceAll(Line(string(r.Outcome)), "_", " ")
+	if r.Reason != "" {
+		s += " (" + strings.ReplaceAll(Line(string(r.Reason)), "_", " ") + ")"
+	}
+	if from, to := r.SubmittedAt, r.FinishedAt; !from.IsZero() && to.After(from) {
+		s += " in " + Short(to.Sub(from))
+	}
+	if r.Attempt > 1 {
+		s += fmt.Sprintf(", at attempt %d", r.Attempt)
+	}
+	return s
+}
+
+func outcomeColor(o job.Outcome) string {
+	switch o {
+	case job.Succeeded:
+		return green
+	case job.Canceled:
+		return yellow
+	}
+	return red
+}
+
+func phaseLine(ph job.Phases) string {
+	var parts []string
+	for _, p := range []struct {
+		name string
+		d    job.Duration
+	}{
+		{"queue", ph.Queue},
+		{"image", ph.PullImage},
+		{"box", ph.Create},
+		{"pull", ph.PullWorkspace},
+		{"steps", ph.Steps},
+		{"push", ph.PushWorkspace},
+	} {
+		if p.d > 0 {
+			parts = append(parts, p.name+" "+Short(time.Duration(p.d)))
+		}
+	}
+	return strings.Join(parts, " · ")
+}
+
+func (p *Human) workspace(w *job.WorkspaceResult, most int) {
+	p.say("  workspace %s: %s pulled, %s (%s) pushed, %d deleted", Line(w.Prefix),
+		Count(w.FilesPulled, "file"), Count(w.FilesPushed, "file"), Size(w.BytesPushed), w.FilesDeleted)
+	listed := w.Changes[:min(len(w.Changes), most)]
+	for _, c := range listed {
+		p.say("    %s %s", changeMark(c.Kind), Line(c.Path))
+	}
+	if more := len(w.Changes) - len(listed) + w.ChangesElided; more > 0 {
+		p.say("    … and %d more", more)
+	}
+	for _, s := range w.Skipped {
+		p.say("    %s", p.paint(yellow, "not stored: "+Line(s)))
+	}
+}
+
+func changeMark(kind string) string {
+	switch kind {
+	case "added":
+		return "+"
+	case "deleted":
+		return "-"
+	}
+	return "~"
+}

@@ -1,0 +1,37 @@
+package live
+
+import (
+	"sync"
+
+	"slipway/job"
+)
+
+// syncPrinter lets two goroutines share a Printer.
+type syncPrinter struct {
+	mu sync.Mutex
+	Printer
+}
+
+func (p *syncPrinter) Submitted(j *job.Job) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.Printer.Submitted(j)
+}
+
+func (p *syncPrinter) Note(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.Printer.Note(format, args...)
+}
+
+func (p *syncPrinter) Event(e job.Event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.Printer.Event(e)
+}
+
+func (p *syncPrinter) Result(r *job.Result) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.Printer.Result(r)
+}

@@ -1,0 +1,211 @@
+package settings
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"slipway/job"
+)
+
+// EnvPrefix begins the name of every variable.
+const EnvPrefix = "SLIPWAY_"
+
+// Sources of a value, as Print shows them.
+const (
+	FromFlag    = "flag"
+	FromEnv     = "env"
+	FromFile    = "file"
+	FromDefault = "default"
+)
+
+// Setting is one thing that a program can be told.
+type Setting struct {
+	// Key names it in the config file, with dots between the levels.
+	Key string
+	// Secret: has no flag, and its value is never printed.
+	Secret bool
+
+	flag    *pflag.Flag
+	envName []string
+	source  string
+}
+
+// Flag is the name on the command line, with its dashes. Empty for a secret.
+func (s *Setting) Flag() string {
+	if s.Secret {
+		return ""
+	}
+	return "--" + s.flag.Name
+}
+
+// Env is the name of the variable.
+func (s *Setting) Env() string { return s.envName[0] }
+
+// Source says where the value came from: FromFlag, FromEnv, FromFile or FromDefault, the latter three with detail.
+func (s *Setting) Source() string { return s.source }
+
+// Default replaces the default.
+func (s *Setting) Default(v string) {
+	if err := s.flag.Value.Set(v); err != nil {
+		panic("settings: default of " + s.Key + ": " + err.Error()) // only ever a constant of ours
+	}
+	s.flag.DefValue = v
+}
+
+// AlsoEnv names a variable of somebody else's that is looked at after our own.
+func (s *Setting) AlsoEnv(name string) *Setting {
+	s.envName = append(s.envName, name)
+	return s
+}
+
+// Display is the value for people: secrets and passwords in URLs are masked.
+func (s *Setting) Display() string {
+	v := s.flag.Value.String()
+	if s.Secret {
+		if v == "" {
+			return ""
+		}
+		return "********"
+	}
+	return MaskURLs(v)
+}
+
+// MaskURLs hides the passwords of a comma-separated list of URLs; other text comes back as it is.
+func MaskURLs(list string) string {
+	if !strings.Contains(list, "@") {
+		return list
+	}
+	parts := strings.Split(list, ",")
+	for i, p := range parts {
+		u, err := url.Parse(strings.TrimSpace(p))
+		switch {
+		case err != nil:
+			parts[i] = "********"
+		case u.User != nil:
+			if _, has := u.User.Password(); !has {
+				u.User = url.User("xxxxx") // a token in the place of the user is a secret, too
+			}
+			parts[i] = u.Redacted()
+		}
+	}
+	return strings.Join(parts, ",")
+}
+
+// Set is the list of a program's settings, in the order in which they were added.
+type Set struct {
+	all    *pflag.FlagSet // every setting, secrets included
+	public *pflag.FlagSet // the command's own
+	list   []*Setting
+	byKey  map[string]*Setting
+}
+
+// New returns an empty Set whose flags go to flags.
+func New(flags *pflag.FlagSet) *Set {
+	return &Set{all: pflag.NewFlagSet("settings", pflag.ContinueOnError), public: flags, byKey: map[string]*Setting{}}
+}
+
+// List returns the settings in the order in which they were added.
+func (s *Set) List() []*Setting { return s.list }
+
+// String adds a setting that is a text.
+func (s *Set) String(p *string, key, def, usage string) *Setting {
+	s.all.StringVar(p, flagName(key), def, usage)
+	return s.add(key, false)
+}
+
+// Secret adds a text that has no flag and is never printed.
+func (s *Set) Secret(p *string, key, usage string) *Setting {
+	s.all.StringVar(p, flagName(key), "", usage)
+	return s.add(key, true)
+}
+
+// Int adds a setting that is a whole number.
+func (s *Set) Int(p *int, key string, def int, usage string) *Setting {
+	s.all.IntVar(p, flagName(key), def, usage)
+	return s.add(key, false)
+}
+
+// Bool adds a setting that is true or false.
+func (s *Set) Bool(p *bool, key string, def bool, usage string) *Setting {
+	s.all.BoolVar(p, flagName(key), def, usage)
+	return s.add(key, false)
+}
+
+// Duration adds a setting such as "90s".
+func (s *Set) Duration(p *time.Duration, key string, def time.Duration, usage string) *Setting {
+	s.all.DurationVar(p, flagName(key), def, usage)
+	return s.add(key, false)
+}
+
+// Bytes adds a setting such as "16MiB".
+func (s *Set) Bytes(p *job.Bytes, key string, def job.Bytes, usage string) *Setting {
+	*p = def
+	s.all.Var(bytesValue{p}, flagName(key), usage)
+	return s.add(key, false)
+}
+
+// Strings adds a list, written with commas.
+func (s *Set) Strings(p *[]string, key string, def []string, usage string) *Setting {
+	*p = def
+	s.all.Var(listValue{p}, flagName(key), usage)
+	return s.add(key, false)
+}
+
+// Lookup returns the setting with key, or nil.
+func (s *Set) Lookup(key string) *Setting { return s.byKey[key] }
+
+func (s *Set) add(key string, secret bool) *Setting {
+	st := &Setting{
+		Key: key, Secret: secret, source: FromDefault,
+		flag: s.all.Lookup(flagName(key)), envName: []string{EnvPrefix + strings.ToUpper(strings.ReplaceAll(flagName(key), "-", "_"))},
+	}
+	if !secret {
+		s.public.AddFlag(st.flag)
+	}
+	s.list = append(s.list, st)
+	s.byKey[key] = st
+	return st
+}
+
+func flagName(key string) string { return strings.NewReplacer(".", "-", "_", "-").Replace(key) }
+
+// bytesValue reads sizes as job specs write them.
+type bytesValue struct{ p *job.Bytes }
+
+func (v bytesValue) String() string {
+	if v.p == nil || *v.p == 0 {
+		return ""
+	}
+	return v.p.String()
+}
+func (v bytesValue) Set(s string) error { return v.p.UnmarshalText([]byte(s)) }
+func (v bytesValue) Type() string       { return "size" }
+
+// listValue replaces the list at each Set, so that a flag doesn't add to the file's.
+type listValue struct{ p *[]string }
+
+func (v listValue) String() string {
+	if v.p == nil {
+		return ""
+	}
+	return strings.Join(*v.p, ",")
+}
+
+func (v listValue) Set(s string) error {
+	var out []string
+	for part := range strings.SplitSeq(s, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			out = append(out, part)
+		}
+	}
+	if len(out) == 0 {
+		return fmt.Errorf("an empty list")
+	}
+	*v.p = out
+	return nil
+}
+func (v listValue) Type() string { return "list" }

@@ -1,0 +1,191 @@
+package settings
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"slipway/job"
+)
+
+type values struct {
+	url, key string
+	slots    int
+	path     bool
+	stop     time.Duration
+	log      job.Bytes
+	queues   []string
+}
+
+func setup(t *testing.T, args ...string) (*Set, *values) {
+	t.Helper()
+	var v values
+	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	s := New(flags)
+	s.String(&v.url, "nats.url", "nats://default:4222", "where")
+	s.Secret(&v.key, "s3.secret_key", "secret").AlsoEnv("AWS_SECRET_ACCESS_KEY")
+	s.Bool(&v.path, "s3.path_style", false, "how")
+	s.Int(&v.slots, "slots", 4, "how many")
+	s.Duration(&v.stop, "soft_stop", 2*time.Minute, "how long")
+	s.Bytes(&v.log, "log.limit", 16<<20, "how much")
+	s.Strings(&v.queues, "queues", []string{"default"}, "which")
+	if err := flags.Parse(args); err != nil {
+		t.Fatalf("parse %v: %v", args, err)
+	}
+	return s, &v
+}
+
+const file = `
+# comment
+nats:
+  url: nats://file:4222
+s3: {path_style: true, secret_key: file-secret}
+slots: 7
+soft_stop: 30s
+log: {limit: 1MiB}
+queues: [one, two]
+`
+
+func TestResolve_Precedence(t *testing.T) {
+	env := []string{"SLIPWAY_NATS_URL=nats://env:4222", "SLIPWAY_SLOTS=9", "SLIPWAY_QUEUES=three", "SLIPWAY_S3_SECRET_KEY=env-secret"}
+	for name, tc := range map[string]struct {
+		args   []string
+		env    []string
+		file   string
+		want   values
+		source map[string]string
+	}{
+		"defaults": {
+			want:   values{url: "nats://default:4222", slots: 4, stop: 2 * time.Minute, log: 16 << 20, queues: []string{"default"}},
+			source: map[string]string{"nats.url": "default", "slots": "default"},
+		},
+		"file over defaults": {
+			file:   file,
+			want:   values{url: "nats://file:4222", key: "file-secret", slots: 7, path: true, stop: 30 * time.Second, log: 1 << 20, queues: []string{"one", "two"}},
+			source: map[string]string{"nats.url": "file c.yaml:4", "slots": "file c.yaml:6"},
+		},
+		"env over file": {
+			file: file, env: env,
+			want:   values{url: "nats://env:4222", key: "env-secret", slots: 9, path: true, stop: 30 * time.Second, log: 1 << 20, queues: []string{"three"}},
+			source: map[string]string{"nats.url": "env SLIPWAY_NATS_URL", "s3.path_style": "file c.yaml:5"},
+		},
+		"flags over all": {
+			file: file, env: env, args: []string{"--nats-url=nats://flag:4222", "--slots", "1", "--s3-path-style=false", "--queues", "a,b", "--queues", "c"},
+			want:   values{url: "nats://flag:4222", key: "env-secret", slots: 1, stop: 30 * time.Second, log: 1 << 20, queues: []string{"c"}},
+			source: map[string]string{"nats.url": "flag", "slots": "flag", "queues": "flag", "s3.secret_key": "env SLIPWAY_S3_SECRET_KEY"},
+		},
+		"empty variable is unset": {
+			file: file, env: []string{"SLIPWAY_SLOTS="},
+			want: values{url: "nats://file:4222", key: "file-secret", slots: 7, path: true, stop: 30 * time.Second, log: 1 << 20, queues: []string{"one", "two"}},
+		},
+		"somebody else's variable comes last": {
+			env:    []string{"AWS_SECRET_ACCESS_KEY=aws"},
+			want:   values{url: "nats://default:4222", key: "aws", slots: 4, stop: 2 * time.Minute, log: 16 << 20, queues: []string{"default"}},
+			source: map[string]string{"s3.secret_key": "env AWS_SECRET_ACCESS_KEY"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, v := setup(t, tc.args...)
+			if err := s.Resolve(tc.env, "c.yaml", strings.NewReader(tc.file)); err != nil {
+				t.Fatalf("Resolve: %v", err)
+			}
+			if got, want := *v, tc.want; got.url != want.url || got.key != want.key || got.slots != want.slots || got.path != want.path ||
+				got.stop != want.stop || got.log != want.log || !slices.Equal(got.queues, want.queues) {
+				t.Errorf("got %+v, want %+v", got, want)
+			}
+			for key, want := range tc.source {
+				if got := s.Lookup(key).Source(); got != want {
+					t.Errorf("source of %s = %q, want %q", key, got, want)
+				}
+			}
+		})
+	}
+}
+
+func TestResolve_Refuses(t *testing.T) {
+	for name, tc := range map[string]struct {
+		env  string
+		file string
+		want []string // parts of the message
+	}{
+		"unknown key":         {file: "slots: 1\nnats:\n  ulr: x\n", want: []string{"c.yaml:3", "nats.ulr", "did you mean nats.url"}},
+		"far from every key":  {file: "zzzzzzzz: 1", want: []string{"c.yaml:1", "zzzzzzzz", "no such setting"}},
+		"wrong type":          {file: "slots: many", want: []string{"c.yaml:1", "slots", "integer"}},
+		"group without keys":  {file: "nats: nats://x", want: []string{"c.yaml:1", "nats", "key: value"}},
+		"value with keys":     {file: "slots: {a: 1}", want: []string{"c.yaml:1", "slots", "single value"}},
+		"no value":            {file: "slots:", want: []string{"slots", "no value"}},
+		"given twice":         {file: "slots: 1\nslots: 2", want: []string{"slots"}},
+		"a list at the top":   {file: "- a", want: []string{"c.yaml:1", "key: value"}},
+		"two documents":       {file: "slots: 1\n---\nslots: 2", want: []string{"more than one document"}},
+		"broken yaml":         {file: "slots: [", want: []string{"c.yaml"}},
+		"bad variable":        {env: "SLIPWAY_SLOTS=many", want: []string{"SLIPWAY_SLOTS", "integer"}},
+		"bad duration":        {env: "SLIPWAY_SOFT_STOP=5", want: []string{"SLIPWAY_SOFT_STOP"}},
+		"bad size":            {file: "log: {limit: big}", want: []string{"c.yaml:1", "log.limit", "big"}},
+		"empty list":          {file: "queues: []", want: []string{"queues"}},
+		"a secret under flag": {file: "s3: {secret_key: {a: b}}", want: []string{"s3.secret_key"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, _ := setup(t)
+			err := s.Resolve([]string{tc.env}, "c.yaml", strings.NewReader(tc.file))
+			if err == nil {
+				t.Fatal("Resolve accepted it")
+			}
+			for _, part := range tc.want {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("message %q lacks %q", err, part)
+				}
+			}
+		})
+	}
+}
+
+func TestSecretHasNoFlagAndIsMasked(t *testing.T) {
+	s, _ := setup(t)
+	if err := s.Resolve([]string{"SLIPWAY_S3_SECRET_KEY=hunter2"}, "", nil); err != nil {
+		t.Fatal(err)
+	}
+	st := s.Lookup("s3.secret_key")
+	if st.Flag() != "" || s.public.Lookup("s3-secret-key") != nil {
+		t.Error("a secret has a flag")
+	}
+	if got := st.Display(); strings.Contains(got, "hunter2") || got == "" {
+		t.Errorf("Display = %q", got)
+	}
+}
+
+func TestMaskURLs(t *testing.T) {
+	for in, want := range map[string]string{
+		"nats://127.0.0.1:4222":             "nats://127.0.0.1:4222",
+		"nats://me:pw@h:1":                  "nats://me:xxxxx@h:1",
+		"nats://token@h:1,nats://u:p@i:2":   "nats://xxxxx@h:1,nats://u:xxxxx@i:2",
+		"nats://u:p%zz@h":                   "********",
+		"plain text":                        "plain text",
+		"nats://a:1, nats://user:geheim@b:": "nats://a:1,nats://user:xxxxx@b:",
+	} {
+		if got := MaskURLs(in); got != want {
+			t.Errorf("MaskURLs(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestUnknownEnv(t *testing.T) {
+	s, _ := setup(t)
+	got := s.UnknownEnv([]string{"SLIPWAY_SLOT=1", "SLIPWAY_SLOTS=1", "HOME=/", "AWS_SECRET_ACCESS_KEY=x"})
+	if want := []string{"SLIPWAY_SLOT"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add(file)
+	f.Add("a: &x [*x]")
+	f.Add("? {a: b}\n: c")
+	f.Add("<<: {slots: 1}")
+	f.Fuzz(func(t *testing.T, in string) {
+		s, _ := setup(t)
+		_ = s.Resolve(nil, "c.yaml", strings.NewReader(in)) // must not panic
+	})
+}

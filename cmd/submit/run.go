@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"slipway/cmd/internal/cli"
+	"slipway/cmd/internal/exit"
+	"slipway/cmd/internal/live"
+	"slipway/job"
+)
+
+const runLong = `run submits the job in FILE, shows its events as they come, and ends with the
+exit code of its outcome.
+
+What the job prints to stdout goes to stdout, its stderr and everything that
+slipway says to stderr. Escape sequences and control characters are removed, unless --raw.
+
+With --output json every line on stdout is an object. A line with "kind" is news: first
+"submitted" (job_id, queue), then the job's events; the data of an "output" event is in
+base64. The last line has no "kind": it is the result, as submit result -o json prints it.
+
+Interrupt (Ctrl-C, SIGTERM): the first cancels the job (steps with "if: always" and the
+push still run), the second aborts it, the third leaves it to itself.`
+
+func newRun(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "run FILE", Short: "Submit a job, follow it live, exit with its outcome",
+		Long: runLong + "\n\n" + exit.Help, Args: cli.OneArg("FILE"),
+		Example: `  submit run hello.yaml
+  submit run --label pr=17 --env SEED=3 test.yaml
+  generate-job | submit run -`,
+	}
+	overrides := cli.AddOverrides(cmd.Flags())
+	output := cli.AddOutput(cmd)
+	raw := cmd.Flags().Bool("raw", false, "pass the job's output on as it is, escape sequences included")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		j, err := a.prepare(args[0], overrides)
+		if err != nil {
+			return err
+		}
+		return a.run(cmd.Context(), j, a.sys.Printer(*output, *raw))
+	}
+	return cmd
+}
+
+// prepare reads a job and makes it ready to be submitted.
+func (a *app) prepare(file string, o *cli.Overrides) (*job.Job, error) {
+	j, err := a.sys.ReadJob(file)
+	if err != nil {
+		return nil, err
+	}
+	return j, o.Apply(j, time.Now())
+}
+
+func (a *app) run(ctx context.Context, j *job.Job, p live.Printer) error {
+	submitCtx, stop := a.sys.Interruptible(ctx)
+	defer stop()
+	return a.open(submitCtx, func(c job.Client) error {
+		known, err := submit(submitCtx, c, j)
+		if err != nil {
+			return err
+		}
+		stop() // from here on interrupts are for the job
+		p.Submitted(j)
+		if known {
+			p.Note("a job of this id was submitted before; following that one")
+		}
+		r, err := live.FollowInterruptible(ctx, c, j.ID, p, a.sys.Interrupts, "leaves it alone")
+		if err != nil {
+			return fmt.Errorf("follow job %s: %w", j.ID, err)
+		}
+		return exit.Silent(exit.Outcome(r.Outcome))
+	})
+}
+
+// submit puts j into the queue. known: it was there before.
+func submit(ctx context.Context, c job.Client, j *job.Job) (known bool, err error) {
+	err = c.Submit(ctx, j)
+	switch {
+	case err == nil:
+		return false, nil
+	case errors.Is(err, job.ErrExists):
+		return true, nil
+	case ctx.Err() != nil:
+		return false, fmt.Errorf("submit job %s: %w; submit again with --id %s to be sure", j.ID, context.Cause(ctx), j.ID)
+	case errors.Is(err, job.ErrUnavailable):
+		return false, fmt.Errorf("submit job %s: %w; whether it arrived is unknown: submit again with --id %s, which does no harm", j.ID, err, j.ID)
+	case errors.Is(err, job.ErrFull):
+		return false, fmt.Errorf("submit job %s: %w; try again when workers have caught up", j.ID, err)
+	}
+	return false, fmt.Errorf("submit job %s: %w", j.ID, err)
+}
+
+func newCreate(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "create FILE", Short: "Submit a job and print its id",
+		Long: `create submits the job in FILE and prints its id on stdout, nothing else.
+Once it returns 0 the job is accepted: it will end with exactly one result.
+With --output json it prints {"kind":"submitted","job_id":…,"name":…,"queue":…}.`,
+		Args:    cli.OneArg("FILE"),
+		Example: "  submit create --not-before 2h --queue nightly bench.yaml",
+	}
+	overrides := cli.AddOverrides(cmd.Flags())
+	output := cli.AddOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		j, err := a.prepare(args[0], overrides)
+		if err != nil {
+			return err
+		}
+		return a.withClient(cmd, func(ctx context.Context, c job.Client) error {
+			known, err := submit(ctx, c, j)
+			if err != nil {
+				return err
+			}
+			if known {
+				fmt.Fprintln(a.sys.Err, "a job of this id was submitted before")
+			}
+			if *output == cli.JSON {
+				return json.NewEncoder(a.sys.Out).Encode(live.NewSubmission(j))
+			}
+			_, err = fmt.Fprintln(a.sys.Out, j.ID)
+			return err
+		})
+	}
+	return cmd
+}

@@ -1,0 +1,314 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"slipway/job"
+	"slipway/job/natsqueue"
+	wsync "slipway/sync"
+	"slipway/test/await"
+)
+
+func TestRun_WithoutEngine(t *testing.T) {
+	b := setup(t, noEngine)
+	b.stdin("image: x\nsteps: [{run: 'true'}]\n")
+	_, errOut, code := b.run("run", "-")
+	for _, want := range []string{"--allow-local", "DOCKER_HOST", "127.0.0.1:1"} {
+		if code != 3 || !strings.Contains(errOut, want) {
+			t.Errorf("code %d, stderr %q, want 3 and %q", code, errOut, want)
+		}
+	}
+}
+
+func TestServe_WithoutEngine(t *testing.T) {
+	b := setup(t, noEngine, "SLIPWAY_METRICS_ADDR=127.0.0.1:0")
+	if _, errOut, code := b.run(); code != 3 || !strings.Contains(errOut, "--docker-host") {
+		t.Errorf("code %d, stderr %q, want 3 and the setting", code, errOut)
+	}
+}
+
+func TestDoctor_SaysWhatIsWrong(t *testing.T) {
+	b := setup(t, noEngine, "SLIPWAY_NATS_URL=nats://127.0.0.1:1", "SLIPWAY_S3_ENDPOINT=http://127.0.0.1:1", "SLIPWAY_S3_BUCKET=b",
+		"SLIPWAY_S3_ACCESS_KEY=a", "SLIPWAY_S3_SECRET_KEY=s")
+	out, _, code := b.run("doctor", "-o", "json")
+	if code != 1 {
+		t.Errorf("exit code %d, want 1", code)
+	}
+	found := map[string]finding{}
+	for line := range strings.Lines(out) {
+		var f finding
+		if err := json.Unmarshal([]byte(line), &f); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		found[f.Check] = f
+	}
+	for check, setting := range map[string]string{"engine": "DOCKER_HOST", "queue": "SLIPWAY_NATS_URL", "store": "SLIPWAY_S3_ENDPOINT"} {
+		if f := found[check]; f.Status != fail || !strings.Contains(f.Advice, setting) {
+			t.Errorf("%s: got %+v, want a failure that names %s", check, f, setting)
+		}
+	}
+	if found["policy"].Status != ok {
+		t.Errorf("policy: got %+v, want ok", found["policy"])
+	}
+}
+
+// TestRun_Outcomes runs whole jobs with the embedded queue, the gateway's child process and local boxes.
+func TestRun_Outcomes(t *testing.T) {
+	needLinux(t)
+	b := setup(t, noEngine)
+	for name, tc := range map[string]struct {
+		spec string
+		code int
+		out  string
+	}{
+		"succeeded": {"image: x\nsteps: [{run: echo hi}]", 0, "hi\n"},
+		"failed":    {"image: x\nsteps: [{run: echo no; exit 3}]", 1, "no\n"},
+		"timed out": {"image: x\nsteps: [{run: sleep 30, timeout: 1s, grace: 0s}]", 124, ""},
+		"invalid":   {"image: x\nsteps: []", 2, ""},
+	} {
+		b.stdin(tc.spec)
+		if out, errOut, code := b.run("run", "--allow-local", "-"); code != tc.code || out != tc.out {
+			t.Errorf("%s: code %d, stdout %q, want %d, %q\n%s", name, code, out, tc.code, tc.out, errOut)
+		}
+	}
+}
+
+// TestRun_NamesAreUnique: two at once on one engine must not take each other's boxes for leftovers of their own.
+func TestRun_NamesAreUnique(t *testing.T) {
+	needLinux(t)
+	b := setup(t, noEngine)
+	seen := map[string]bool{}
+	for range 2 {
+		b.stdin("image: x\nsteps: [{run: 'true'}]")
+		out, errOut, code := b.run("run", "--allow-local", "-o", "json", "-")
+		lines := strings.Split(strings.TrimSpace(out), "\n")
+		var r job.Result
+		if err := json.Unmarshal([]byte(lines[len(lines)-1]), &r); err != nil || code != 0 {
+			t.Fatalf("code %d, %v\n%s%s", code, err, out, errOut)
+		}
+		if !strings.HasPrefix(r.Worker, "run-") || seen[r.Worker] {
+			t.Errorf("worker: got %q, want run-… and another one each time", r.Worker)
+		}
+		seen[r.Worker] = true
+	}
+}
+
+// TestRun_KeepsData: a workspace outlives the program if its folder does, and else nothing does.
+func TestRun_KeepsData(t *testing.T) {
+	needLinux(t)
+	tmp, data := t.TempDir(), t.TempDir()
+	t.Setenv("TMPDIR", tmp)
+	if err := os.Chmod(filepath.Dir(tmp), 0o711); err != nil { // the steps' user passes through it
+		t.Fatal(err)
+	}
+	b := setup(t, noEngine)
+	first := "image: x\nqueue: other\nworkspace: {prefix: keep/me}\nsteps: [{run: echo kept > file}]\n"
+	second := "image: x\nworkspace: {prefix: keep/me, push: never}\nsteps: [{run: cat file}]\n"
+	b.stdin(first)
+	if _, errOut, code := b.run("run", "--allow-local", "--data", data, "-"); code != 0 || !strings.Contains(errOut, "+ file") {
+		t.Fatalf("first: code %d\n%s", code, errOut)
+	}
+	b.stdin(second)
+	if out, errOut, code := b.run("run", "--allow-local", "--data", data, "-"); code != 0 || out != "kept\n" {
+		t.Errorf("second: code %d, stdout %q\n%s", code, out, errOut)
+	}
+	b.stdin(second)
+	if out, _, code := b.run("run", "--allow-local", "-"); code != 1 || out != "" {
+		t.Errorf("without the folder: code %d, stdout %q, want 1 and nothing", code, out)
+	}
+	left, err := os.ReadDir(tmp)
+	if err != nil || len(left) != 0 {
+		t.Errorf("temporary files left: %v, %v", left, err)
+	}
+}
+
+func TestRun_FolderInUse(t *testing.T) {
+	needLinux(t)
+	dir := t.TempDir()
+	unlock, err := lockFolder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := unlock(); err != nil {
+			t.Error(err)
+		}
+	}()
+	b := setup(t, noEngine)
+	b.stdin("image: x\nsteps: [{run: 'true'}]\n")
+	if _, errOut, code := b.run("run", "--allow-local", "--data", dir, "-"); code != 3 || !strings.Contains(errOut, "--data") {
+		t.Errorf("code %d, stderr %q", code, errOut)
+	}
+}
+
+func TestRun_Interrupted(t *testing.T) {
+	needLinux(t)
+	b := setup(t, noEngine)
+	b.stdin("image: x\nsteps:\n  - {run: echo started; sleep 60, grace: 0s}\n  - {run: echo always, if: always}\n")
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		await.True(t, 30*time.Second, "the step prints", func() bool { return strings.Contains(b.out.String(), "started") })
+		b.interrupts <- struct{}{}
+	}()
+	out, errOut, code := b.run("run", "--allow-local", "-")
+	<-done
+	if code != 130 || !strings.Contains(out, "always") {
+		t.Errorf("code %d\n%s\n%s", code, out, errOut)
+	}
+}
+
+// devProcess is `worker dev` in a process of its own, so that it gets real signals.
+type devProcess struct {
+	t       *testing.T
+	cmd     *exec.Cmd
+	out     *await.Buffer
+	ended   chan struct{}
+	client  *natsqueue.Client
+	metrics string
+}
+
+func startDev(t *testing.T) *devProcess {
+	t.Helper()
+	needLinux(t)
+	d := &devProcess{t: t, out: &await.Buffer{}, ended: make(chan struct{})}
+	d.cmd = exec.Command(os.Args[0], "dev", "--allow-local", "--data", t.TempDir(), "--slots", "1", "--soft-stop", "30s")
+	d.cmd.Env = append(os.Environ(), asWorker+"=1", noEngine)
+	d.cmd.Stdout, d.cmd.Stderr = d.out, d.out
+	if err := d.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { defer close(d.ended); _ = d.cmd.Wait() }()
+	t.Cleanup(func() {
+		_ = d.cmd.Process.Kill()
+		<-d.ended
+		if t.Failed() {
+			t.Logf("worker dev printed:\n%s", d.out)
+		}
+	})
+	await.True(t, 30*time.Second, "worker dev says how to submit", func() bool { return strings.Contains(d.out.String(), "Ctrl-C ends it") })
+	url := regexp.MustCompile(`nats://\S+`).FindString(d.out.String())
+	d.metrics = regexp.MustCompile(`http://\S+/metrics`).FindString(d.out.String())
+	conn, err := natsqueue.Connect(t.Context(), natsqueue.Config{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	d.client = conn.Client()
+	return d
+}
+
+func (d *devProcess) start(script string) job.ID {
+	d.t.Helper()
+	j := &job.Job{ID: job.NewID(), Image: "x", Steps: []job.Step{{Run: script}}}
+	if err := d.client.Submit(d.t.Context(), j); err != nil {
+		d.t.Fatal(err)
+	}
+	d.state(j.ID, job.StateRunning)
+	return j.ID
+}
+
+func (d *devProcess) state(id job.ID, want job.State) {
+	d.t.Helper()
+	await.True(d.t, 30*time.Second, "job is "+string(want), func() bool {
+		st, err := d.client.Status(d.t.Context(), id)
+		return err == nil && st.State == want
+	})
+}
+
+func (d *devProcess) get(url string) int {
+	d.t.Helper()
+	req, err := http.NewRequestWithContext(d.t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	client := http.Client{Timeout: 10 * time.Second}
+	defer client.CloseIdleConnections()
+	res, err := client.Do(req)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	return res.StatusCode
+}
+
+func (d *devProcess) signal() {
+	d.t.Helper()
+	if err := d.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// TestDev_Drain: one SIGTERM lets the running job finish, and says so.
+func TestDev_Drain(t *testing.T) {
+	d := startDev(t)
+	id := d.start("sleep 5")
+	ready := strings.Replace(d.metrics, "/metrics", "/readyz", 1)
+	if got := d.get(d.metrics); got != http.StatusOK {
+		t.Errorf("GET /metrics: %d", got)
+	}
+	if got := d.get(ready); got != http.StatusOK {
+		t.Errorf("GET /readyz while it works: %d, want 200", got)
+	}
+	result := make(chan *job.Result, 1)
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		r, _ := d.client.Result(ctx, id)
+		result <- r
+	}()
+	d.signal()
+	await.True(t, 30*time.Second, "it says what it waits for", func() bool { return strings.Contains(d.out.String(), "waiting for 1 running job") })
+	if r := <-result; r == nil || r.Outcome != job.Succeeded || r.Attempt != 1 {
+		t.Errorf("result: got %+v, want succeeded in attempt 1", r)
+	}
+	<-d.ended
+	if got := d.cmd.ProcessState.ExitCode(); got != 0 {
+		t.Errorf("exit code after a drain: got %d, want 0", got)
+	}
+}
+
+// TestDev_StopAtOnce: the second SIGTERM does not wait for the job.
+func TestDev_StopAtOnce(t *testing.T) {
+	d := startDev(t)
+	d.start("sleep 60")
+	begun := time.Now()
+	d.signal()
+	await.True(t, 30*time.Second, "it drains", func() bool { return strings.Contains(d.out.String(), "draining") })
+	d.signal()
+	<-d.ended
+	if took := time.Since(begun); took > 15*time.Second {
+		t.Errorf("took %v", took)
+	}
+	if got := d.cmd.ProcessState.ExitCode(); got != 0 {
+		t.Errorf("exit code: got %d, want 0", got)
+	}
+}
+
+// TestS3_Explain: each way in which a store can be wrong names the setting to look at.
+func TestS3_Explain(t *testing.T) {
+	c := s3Config{endpoint: "http://s3:7070", bucket: "work"}
+	for err, want := range map[error]string{
+		wsync.ErrNoBucket:    "SLIPWAY_S3_CREATE_BUCKET",
+		wsync.ErrDenied:      "SLIPWAY_S3_SECRET_KEY",
+		wsync.ErrUnavailable: "SLIPWAY_S3_ENDPOINT",
+		wsync.ErrUnsafeStore: "If-None-Match",
+	} {
+		got := c.explain(fmt.Errorf("test bucket work: %w", err))
+		if !errors.Is(got, err) || !strings.Contains(got.Error(), want) || !strings.Contains(got.Error(), "http://s3:7070") {
+			t.Errorf("%v: got %q, want it to contain %q and the endpoint", err, got, want)
+		}
+	}
+}

@@ -1,0 +1,249 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+
+	"slipway/cmd/internal/exit"
+	"slipway/container"
+	"slipway/container/docker"
+	"slipway/job/natsqueue"
+	"slipway/metrics"
+	"slipway/runner"
+	wsync "slipway/sync"
+	"slipway/sync/s3store"
+)
+
+const serveLong = `serve takes jobs from the queue until it is told to stop.
+
+The first SIGTERM or SIGINT drains it: it takes no more jobs, and lets those that run go on for
+--soft-stop; what is not done by then goes back to the queue at no cost. The second stops it
+at once. Exit code 0 after a drain.
+
+The keys of the bucket have no flags, since every user of a machine can read command lines: set
+SLIPWAY_S3_ACCESS_KEY and SLIPWAY_S3_SECRET_KEY, or s3: {access_key: …, secret_key: …} in the file.
+
+At the start it checks the engine, the bucket (with a self-test) and the queue, and makes the
+queue's streams if they are missing. Later it waits for whatever goes away.`
+
+func newServe(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "serve", Short: "Take jobs from the queue until told to stop", Args: cobra.NoArgs,
+		Long: serveLong,
+		Example: `  worker serve --config /etc/slipway/worker.yaml
+  SLIPWAY_NATS_URL=nats://queue:4222 SLIPWAY_S3_ENDPOINT=http://s3:7070 SLIPWAY_S3_BUCKET=slipway worker serve`,
+	}
+	c := addConfig(cmd.Flags())
+	show := cmd.Flags().Bool("print-config", false, "show all settings in force and end, as worker config does")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := c.load(a.sys.Environ); err != nil {
+			return err
+		}
+		if *show {
+			return c.print(a.sys.Out, "text")
+		}
+		return a.serve(cmd.Context(), c)
+	}
+	return cmd
+}
+
+func (a *app) serve(ctx context.Context, c *config) (err error) {
+	log, err := newLogger(c.log, a.sys.Err)
+	if err != nil {
+		return err
+	}
+	for _, name := range c.unknownEnv(a.sys.Environ) {
+		log.Warn("variable is set, but there is no such setting", zap.String("variable", name))
+	}
+	// An interrupt during the start ends it; afterwards they are for the worker.
+	startCtx, started := a.sys.Interruptible(ctx)
+	defer started()
+	s, closeAll, err := c.open(startCtx, log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeAll()) }()
+	s.say = func(format string, args ...any) { log.Info(fmt.Sprintf(format, args...)) }
+	started()
+	return s.run(ctx, a.sys.Interrupts)
+}
+
+// open makes a service of c. closeAll is to be called when it has ended.
+func (c *config) open(ctx context.Context, log *zap.Logger) (s *service, closeAll func() error, err error) {
+	var closers closers
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, closers.close())
+		}
+	}()
+	s = &service{
+		name: c.name, slots: c.slots, queues: c.queues, prefix: c.s3.prefix, timing: c.nats.Timing, softStop: c.softStop, log: log,
+	}
+	if s.name == "" {
+		s.name = runner.DefaultName()
+	}
+	if s.policy, s.defaults, err = loadPolicy(c.policy); err != nil {
+		return nil, nil, err
+	}
+	listener, err := c.listen(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if listener != nil {
+		s.listener = listener
+		closers.add(func() error { return ignoreClosed(listener.Close()) })
+	}
+	provider, err := c.docker.open(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	closers.add(provider.Close)
+	s.provider = provider
+	store, err := c.s3.open(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if store != nil {
+		closers.add(func() error { store.Close(); return nil })
+		s.store, s.ping = store, pingStore(store, c.s3.prefix)
+	} else {
+		log.Warn("no bucket is set (s3.bucket): jobs that need a workspace are refused, and long logs are lost")
+	}
+	c.nats.Queues = c.queues
+	conn, err := c.nats.Connect(ctx, "worker "+s.name)
+	if err != nil {
+		return nil, nil, err
+	}
+	closers.add(func() error { conn.Close(); return nil })
+	if err := makeStreams(ctx, conn); err != nil {
+		return nil, nil, err
+	}
+	s.conn = conn
+	return s, closers.close, nil
+}
+
+func makeStreams(ctx context.Context, conn *natsqueue.Conn) error {
+	if err := conn.Setup(ctx); err != nil {
+		return fmt.Errorf("make the queue's streams: %w\nThe account given with --nats-creds (SLIPWAY_NATS_CREDS) needs the right to make them, or an administrator makes them once; worker doctor says more", err)
+	}
+	return nil
+}
+
+// closers are called in the reverse of the order in which they were added.
+type closers []func() error
+
+func (c *closers) add(f func() error) { *c = append(*c, f) }
+
+func (c *closers) close() error {
+	var errs []error
+	for i := len(*c) - 1; i >= 0; i-- {
+		errs = append(errs, (*c)[i]())
+	}
+	*c = nil
+	return errors.Join(errs...)
+}
+
+func ignoreClosed(err error) error {
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+func (c *config) listen(ctx context.Context) (net.Listener, error) {
+	if c.metricsAddr == "off" {
+		return nil, nil
+	}
+	l, err := metrics.Listen(ctx, c.metricsAddr)
+	if err != nil {
+		return nil, fmt.Errorf("%w\nSet --metrics-addr or SLIPWAY_METRICS_ADDR to a free host:port, or to off", err)
+	}
+	return l, nil
+}
+
+// open connects to the engine, and makes sure that it answers.
+func (c *dockerConfig) open(ctx context.Context) (*docker.Provider, error) {
+	p, err := docker.New(docker.Config{Host: c.host})
+	if err != nil {
+		return nil, c.explain(err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	if err := p.Check(ctx); err != nil {
+		return nil, errors.Join(c.explain(err), p.Close())
+	}
+	return p, nil
+}
+
+// errNoEngine is what every failure to reach the engine matches.
+var errNoEngine = errors.New("no container engine")
+
+func (c *dockerConfig) explain(err error) error {
+	where := c.host
+	if where == "" {
+		where = "the default socket"
+	}
+	return fmt.Errorf("%w at %s: %w\nIs Docker Engine running, and may this user reach it? Set --docker-host, SLIPWAY_DOCKER_HOST or DOCKER_HOST", errNoEngine, where, err)
+}
+
+// open connects to the bucket and tests it. Nil without one.
+func (c *s3Config) open(ctx context.Context) (*s3store.Store, error) {
+	if c.bucket == "" {
+		return nil, nil
+	}
+	store, err := s3store.New(s3store.Config{
+		Endpoint: c.endpoint, Region: c.region, Bucket: c.bucket, AccessKey: c.accessKey, SecretKey: c.secretKey, PathStyle: c.pathStyle,
+	})
+	if err != nil {
+		return nil, exit.Usagef("%w\nSet SLIPWAY_S3_ENDPOINT, SLIPWAY_S3_BUCKET, SLIPWAY_S3_ACCESS_KEY and SLIPWAY_S3_SECRET_KEY, or s3 in the file given with --config; worker config shows what is in force", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	if c.createBucket {
+		if err := store.EnsureBucket(ctx); err != nil {
+			store.Close()
+			return nil, c.explain(fmt.Errorf("make bucket %s: %w", c.bucket, err))
+		}
+	}
+	if err := store.SelfTest(ctx); err != nil {
+		store.Close()
+		return nil, c.explain(fmt.Errorf("test bucket %s: %w", c.bucket, err))
+	}
+	return store, nil
+}
+
+// explain adds to err which setting to look at.
+func (c *s3Config) explain(err error) error {
+	endpoint := c.endpoint
+	if endpoint == "" {
+		endpoint = "Amazon S3"
+	}
+	hint := "Is it running there? Set --s3-endpoint or SLIPWAY_S3_ENDPOINT"
+	switch {
+	case errors.Is(err, wsync.ErrNoBucket):
+		hint = "Make the bucket, name another one with --s3-bucket or SLIPWAY_S3_BUCKET, or let the worker make it with --s3-create-bucket or SLIPWAY_S3_CREATE_BUCKET=true"
+	case errors.Is(err, wsync.ErrDenied):
+		hint = "Check SLIPWAY_S3_ACCESS_KEY and SLIPWAY_S3_SECRET_KEY, and that these keys may read, write, list and delete in the bucket (SLIPWAY_S3_BUCKET)"
+	case errors.Is(err, wsync.ErrUnsafeStore):
+		hint = "This service can't keep workspaces safe. Use one that honors If-Match and If-None-Match on PUT, and set SLIPWAY_S3_ENDPOINT to it"
+	}
+	return fmt.Errorf("%w\nThe store was looked for at %s. %s", err, endpoint, hint)
+}
+
+// pingStore asks the store for a key that is mostly not there.
+func pingStore(store wsync.Store, prefix string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		for _, err := range store.List(ctx, prefix+".slipway-ping") {
+			return err
+		}
+		return nil
+	}
+}
+
+var _ container.Provider = (*docker.Provider)(nil)

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"go.uber.org/zap"
+
+	"slipway/cmd/internal/cli"
+	"slipway/container"
+	"slipway/job"
+	"slipway/job/natsqueue"
+	"slipway/metrics"
+	"slipway/runner"
+	wsync "slipway/sync"
+)
+
+// service is a worker with everything around it. What it is made of belongs to
+// the caller, who closes it after the service has ended.
+type service struct {
+	conn     *natsqueue.Conn
+	provider container.Provider
+	store    wsync.Store                 // nil: none
+	ping     func(context.Context) error // asks the store; nil without one
+	dataDir  string                      // a folder whose disk must not be full; empty: none of ours
+	name     string
+	prefix   string
+	queues   []string
+	slots    int
+	timing   job.Timing
+	policy   container.Policy
+	defaults container.Resources
+	softStop time.Duration
+	listener net.Listener // of the metrics; nil: they are not served
+	log      *zap.Logger
+	// say tells the person in front of the program what goes on.
+	say func(format string, args ...any)
+}
+
+// closeLimit bounds the return of what a consumer still holds.
+const closeLimit = 10 * time.Second
+
+// minFree is how much room a data folder needs for the worker to be ready.
+const minFree = 256 << 20
+
+// run works until the first value of interrupts, and stops softly then; at the
+// second it stops at once. It returns when nothing of it is left.
+func (s *service) run(ctx context.Context, interrupts <-chan struct{}) (err error) {
+	registry := prometheus.NewRegistry()
+	watch := &busyObserver{Observer: metrics.New(registry)}
+	recorder := watch.Observer.(*metrics.Recorder)
+	worker, consumer, err := s.worker(ctx, watch)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeLimit)
+		defer cancel()
+		err = errors.Join(err, consumer.Close(ctx))
+	}()
+
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var all sync.WaitGroup
+	defer all.Wait()
+	defer stop()
+	health := metrics.NewHealth(background, recorder.IsDraining, s.checks()...)
+	if s.listener != nil {
+		registry.MustRegister(health, metrics.QueueCollector(background, s.depth),
+			collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+		handler := metrics.Handler(metrics.HandlerConfig{Gatherer: registry, Health: health})
+		all.Go(func() {
+			if err := metrics.ServeListener(background, s.listener, handler); err != nil {
+				s.log.Error("serve metrics", zap.Error(err))
+			}
+		})
+	}
+	return s.drainable(ctx, worker, watch, interrupts)
+}
+
+func (s *service) worker(ctx context.Context, observer runner.Observer) (*runner.Worker, *natsqueue.Consumer, error) {
+	cfg := runner.Config{
+		Name: s.name, Provider: s.provider, Store: s.store, Prefix: s.prefix, Slots: s.slots, Policy: s.policy,
+		Resources: s.defaults, Timing: s.timing, SoftStop: s.softStop, Logger: s.log, Observer: observer,
+	}
+	consumer, err := s.conn.Consumer(ctx, natsqueue.ConsumerConfig{Worker: s.name, Queues: s.queues, Slots: s.slots, Version: cli.Version()})
+	if err != nil {
+		return nil, nil, err
+	}
+	cfg.Queue = consumer
+	w, err := runner.New(cfg)
+	if err != nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeLimit)
+		defer cancel()
+		return nil, nil, errors.Join(err, consumer.Close(ctx))
+	}
+	return w, consumer, nil
+}
+
+// drainable runs worker, and stops it as interrupts say.
+func (s *service) drainable(ctx context.Context, worker *runner.Worker, watch *busyObserver, interrupts <-chan struct{}) error {
+	ctx, drain := context.WithCancel(ctx)
+	defer drain()
+	ended := make(chan error, 1)
+	go func() { ended <- worker.Run(ctx) }()
+	received := 0
+	for {
+		select {
+		case err := <-ended:
+			return err
+		case <-interrupts:
+			received++
+			switch received {
+			case 1:
+				s.say("draining: no new jobs; %s, for up to %s. Once more stops at once", watch.waitsFor(), s.softStop)
+				drain()
+			case 2:
+				s.say("stopping at once: boxes are destroyed, their jobs go back to the queue")
+				worker.Kill()
+			}
+		}
+	}
+}
+
+// checks are what a worker can't do without.
+func (s *service) checks() []metrics.Check {
+	checks := []metrics.Check{
+		{Name: "nats", Run: s.conn.Check},
+		{Name: "engine", Run: s.provider.Check},
+	}
+	if s.ping != nil {
+		checks = append(checks, metrics.Check{Name: "store", Run: s.ping})
+	}
+	if s.dataDir != "" {
+		checks = append(checks, metrics.DiskCheck(s.dataDir, minFree))
+	}
+	return checks
+}
+
+func (s *service) depth(ctx context.Context) ([]metrics.Depth, error) {
+	lanes, err := s.conn.Depth(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]metrics.Depth, len(lanes))
+	for i, l := range lanes {
+		out[i] = metrics.Depth{Queue: l.Queue, Class: string(l.Class), Pending: int(l.Waiting), InFlight: l.InFlight, Oldest: l.OldestAge}
+	}
+	return out, nil
+}
+
+// busyObserver knows how many jobs run, for the person who drains a worker.
+type busyObserver struct {
+	runner.Observer
+	mu   sync.Mutex
+	busy int
+}
+
+// Slots remembers how many are busy.
+func (o *busyObserver) Slots(total, busy int) {
+	o.mu.Lock()
+	o.busy = busy
+	o.mu.Unlock()
+	o.Observer.Slots(total, busy)
+}
+
+func (o *busyObserver) waitsFor() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch o.busy {
+	case 0:
+		return "none is running"
+	case 1:
+		return "waiting for 1 running job"
+	}
+	return fmt.Sprintf("waiting for %d running jobs", o.busy)
+}
