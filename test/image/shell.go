@@ -1,0 +1,39 @@
+package testimage
+
+import (
+	"archive/tar"
+	"context"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+)
+
+// shellRecipe is busybox and nothing else: the smallest image with a shell.
+func shellRecipe(_ context.Context, arch string) (recipe, error) {
+	if err := onHost(arch); err != nil {
+		return recipe{}, err
+	}
+	box, err := program("busybox", "busybox-static")
+	if err != nil {
+		return recipe{}, err
+	}
+	digest, err := fileDigest(box)
+	if err != nil {
+		return recipe{}, err
+	}
+	return recipe{
+		inputs: []string{"busybox", digest, nohup},
+		from:   "this machine's busybox",
+		config: v1.Config{Cmd: []string{"sh"}, Env: []string{shellPath}},
+		files: func(ctx context.Context) (*tree, error) {
+			t := newTree()
+			t.base()
+			t.put(entry{path: "bin/nohup", kind: tar.TypeReg, mode: 0o755, data: []byte(nohup)}) // busybox's own goes before
+			return t, t.busybox(ctx, box)
+		},
+	}, nil
+}
+
+// nohup is a command that Debian's busybox lacks, and busybox's own image has.
+const nohup = "#!/bin/sh\ntrap '' HUP\nexec \"$@\"\n"
+
+const shellPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
