@@ -16,6 +16,7 @@ import (
 	"slipway/container"
 	"slipway/container/containertest"
 	"slipway/container/local"
+	"slipway/test/self"
 )
 
 func TestMain(m *testing.M) {
@@ -107,23 +108,13 @@ func TestUserWithoutRoot(t *testing.T) {
 	t.Parallel() // it runs all of this once more, as another user
 	if os.Geteuid() == 0 {
 		// The same test as another user.
-		self, err := os.Executable()
-		if err != nil {
-			t.Fatal(err)
-		}
 		copied := filepath.Join(t.TempDir(), "test")
-		data, err := os.ReadFile(self)
-		if err != nil {
-			t.Fatal(err)
-		}
 		for d := filepath.Dir(copied); d != "/" && d != os.TempDir(); d = filepath.Dir(d) {
 			if err := os.Chmod(d, 0o755); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := os.WriteFile(copied, data, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		self.Copy(t, copied)
 		cmd := exec.Command(copied, "-test.run", "TestUserWithoutRoot|TestConformance/(exec|shell|files)|TestWorkerKilled", "-test.v")
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 12345, Gid: 12345}}
 		cmd.Dir, cmd.Env = "/", []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/tmp"}

@@ -13,6 +13,7 @@ import (
 
 	"slipway/container"
 	"slipway/test/await"
+	"slipway/test/self"
 )
 
 const halfEnv = "SLIPWAY_TEST_HALF"
@@ -43,7 +44,7 @@ func init() {
 func TestTreeKillOfHalfDead(t *testing.T) {
 	t.Parallel()
 	r := setup(t)
-	copyTo(t, filepath.Join(r.work, "half"))
+	self.Copy(t, filepath.Join(r.work, "half"))
 	begin := time.Now()
 	x, out := r.sh(halfEnv+`=1 setsid ./half & while ! grep -q ') Z' /proc/$!/stat; do sleep 0.02; done; echo $!`, func(c *container.Command) { c.Timeout = await.Patience })
 	if x.Leftovers < 1 || x.TimedOut {
@@ -63,21 +64,5 @@ func TestTreeKillOfHalfDead(t *testing.T) {
 	}
 	if took := time.Since(begin); took > await.Patience {
 		t.Errorf("took %v", took)
-	}
-}
-
-// copyTo puts this test's program where the steps' user can run it.
-func copyTo(t *testing.T, path string) {
-	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := os.ReadFile(self)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, program, 0o755); err != nil {
-		t.Fatal(err)
 	}
 }
