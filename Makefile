@@ -4,7 +4,7 @@ GO      ?= go
 TESTSUM  = $(GO) tool gotestsum --format $(FORMAT) --format-hide-empty-pkg --
 FORMAT  ?= pkgname
 PKGS    ?= ./...
-FUZZTIME ?= 20s
+FUZZTIME ?= 200000x
 COUNT   ?= 1
 
 .DEFAULT_GOAL := help
@@ -47,7 +47,7 @@ vet: ## build and vet for every platform that is promised
 	GOOS=windows GOARCH=amd64 $(GO) vet ./...
 
 .PHONY: fuzz
-fuzz: ## each fuzz test for FUZZTIME (default 20s)
+fuzz: ## each fuzz test on FUZZTIME inputs (default 200000x)
 	@test/fuzz $(FUZZTIME)
 
 .PHONY: bench
