@@ -32,50 +32,58 @@ const (
 )
 
 // Job is the specification of one task. It is written by the producer and never
-// changed afterwards. Decode reads one and refuses what is unknown or out of
-// bounds; a Job built in code is checked by Validate.
+// changed afterwards.
+//
+// Decode reads one and refuses what is unknown or out of bounds; a Job built in
+// code is checked by Validate. The first paragraph of a type's comment and the
+// comments of its fields are what the JSON Schema and docs/job.md are made of.
 type Job struct {
-	// Version is the format's version. Empty means Version.
+	// Version is the format's version. Empty means the present one. Limits: only "1".
 	Version string `json:"version,omitempty"`
-	// ID is a ULID; the client makes one when it is empty.
+	// ID is the job's identity; to submit the same one again does no harm. Empty means one that `submit` makes. Limits: a ULID.
 	ID ID `json:"id,omitempty"`
-	// Name is for people. At most 128 bytes, no control characters.
+	// Name is for people. Empty means none. Limits: 128 bytes, no control characters.
 	Name string `json:"name,omitempty"`
-	// Queue names the queue, [a-z0-9][a-z0-9-]{0,31}. Empty means DefaultQueue.
+	// Queue is the name of the queue. Empty means DefaultQueue. Limits: 32 of a-z, 0-9 and '-', not starting with '-'.
 	Queue string `json:"queue,omitempty"`
 	// Priority picks the class of the queue. Empty means normal.
 	Priority Priority `json:"priority,omitempty"`
-	// Labels are free for the producer; they come back in the result.
+	// Labels are free for the producer; they come back in the result. Empty means none.
+	// Limits: MaxLabels; a name has 63 of letters, digits, '.', '_', '-' and '/', a value MaxLabelBytes bytes.
 	Labels map[string]string `json:"labels,omitempty"`
 
-	// Image is the container image. Required.
+	// Image is the container image. Required. Limits: 512 bytes, written as `docker pull` takes it.
 	Image string `json:"image"`
-	// Platform is os/arch[/variant]. Empty means that of the engine.
+	// Platform picks one of the image's platforms, os/arch[/variant]. Empty means that of the engine. Limits: Linux only.
 	Platform string `json:"platform,omitempty"`
 	// Pull says when the image is pulled. Empty means missing.
 	Pull PullPolicy `json:"pull,omitempty"`
-	// User runs the steps, "uid" or "uid:gid". Empty means 1000:1000. Uid 0 needs the worker's leave.
+	// User is who runs the steps, "uid" or "uid:gid". Empty means 1000:1000. Uid or gid 0 needs `root_steps` in the worker's policy.
+	// Limits: numbers, for names would be looked up in files of the image.
 	User string `json:"user,omitempty"`
 	// Workdir is where the workspace lies in the box. Empty means DefaultWorkdir.
+	// Limits: absolute, without ':' and ',', not a folder of the system.
 	Workdir string `json:"workdir,omitempty"`
-	// Env is set for every step. Never put a secret here: a spec is readable by whoever reads the queue.
+	// Env is set for every step. Never put a secret here: a spec is readable by whoever reads the queue. Empty means none.
+	// Limits: MaxEnvVars; MaxEnvValue a value, MaxEnvBytes in all; a name has 128 of letters, digits and '_'.
 	Env map[string]string `json:"env,omitempty"`
-	// Network is the box's network. Empty means none.
+	// Network is what the box can reach. Empty means none.
 	Network Network `json:"network,omitempty"`
-	// Resources limits the box. Zero fields take the worker's defaults.
+	// Resources limits the box. Zero means the worker's defaults.
 	Resources Resources `json:"resources,omitzero"`
 
 	// Timeout bounds one attempt from the start of its first step to the end of its last. Zero means DefaultTimeout.
+	// Limits: MinTimeout to MaxTimeout.
 	Timeout Duration `json:"timeout,omitempty"`
-	// NotBefore is the earliest start. Zero means at once.
+	// NotBefore is the earliest start. Zero means at once. Limits: at most a year away.
 	NotBefore time.Time `json:"not_before,omitzero"`
-	// Retry says how often the job's own failure is tried again.
+	// Retry says how often the job is run if it fails or times out, each time in a new box. Zero means once.
 	Retry Retry `json:"retry,omitzero"`
 	// Workspace names the files that live longer than the job. Nil means an empty, throw-away workspace.
 	Workspace *Workspace `json:"workspace,omitempty"`
-	// Inputs are put into the workspace after the pull and before the first step.
+	// Inputs are put into the workspace after the pull and before the first step. Empty means none. Limits: MaxInputs.
 	Inputs []Input `json:"inputs,omitempty"`
-	// Steps run in order. Required.
+	// Steps run in order. Required. Limits: 1 to MaxSteps.
 	Steps []Step `json:"steps"`
 }
 
@@ -85,9 +93,9 @@ type Priority string
 
 // The priorities.
 const (
-	PriorityHigh   Priority = "high"
-	PriorityNormal Priority = "normal"
-	PriorityLow    Priority = "low"
+	PriorityHigh   Priority = "high"   // PriorityHigh: served most often.
+	PriorityNormal Priority = "normal" // PriorityNormal: served less often.
+	PriorityLow    Priority = "low"    // PriorityLow: served least, but never starved.
 )
 
 // Priorities lists every Priority, the highest first.
@@ -98,9 +106,9 @@ type PullPolicy string
 
 // The pull policies.
 const (
-	PullAlways  PullPolicy = "always"
-	PullMissing PullPolicy = "missing"
-	PullNever   PullPolicy = "never"
+	PullAlways  PullPolicy = "always"  // PullAlways: for each attempt.
+	PullMissing PullPolicy = "missing" // PullMissing: if the engine does not have it.
+	PullNever   PullPolicy = "never"   // PullNever: the engine has it, or the job can't run.
 )
 
 // PullPolicies lists every PullPolicy.
@@ -113,41 +121,46 @@ type Network string
 const (
 	// NetworkNone: nothing but itself.
 	NetworkNone Network = "none"
-	// NetworkOpen: whatever the engine's default network reaches. Needs the worker's leave.
+	// NetworkOpen: whatever the engine's default network reaches. Needs `network_open` in the worker's policy.
 	NetworkOpen Network = "open"
 )
 
 // Networks lists every Network.
 func Networks() []Network { return []Network{NetworkNone, NetworkOpen} }
 
-// Resources limits a box. A zero field takes the worker's default.
+// Resources limits a box. What is left out is the worker's default.
 type Resources struct {
-	// CPUs is the share of processors, in cores. At least 0.01.
+	// CPUs is the share of processors, in cores. Zero means the worker's default. Limits: MinCPUs to MaxCPUs.
 	CPUs float64 `json:"cpus,omitempty"`
-	// Memory bounds the processes' memory and everything they put into tmp. There is no swap.
+	// Memory bounds the processes' memory and everything they put into /tmp and /dev/shm. There is no swap.
+	// Zero means the worker's default. Limits: MinMemory to MaxSize.
 	Memory Bytes `json:"memory,omitempty"`
-	// Pids bounds processes and threads.
+	// Pids bounds processes and threads. Zero means the worker's default. Limits: MinPids to MaxPids.
 	Pids int64 `json:"pids,omitempty"`
 	// Disk makes the workspace a memory-backed file system of this size. Its content counts beside Memory.
-	// Zero means a workspace on the engine's disk, without a limit of its own.
+	// Zero means the worker's default, mostly a workspace on the engine's disk, without a limit of its own. Limits: MinDisk to MaxSize.
 	Disk Bytes `json:"disk,omitempty"`
-	// Tmp is the size of /tmp, which lives in memory and counts towards Memory.
+	// Tmp is the size of /tmp, which lives in memory and counts towards Memory. Zero means the worker's default.
+	// Limits: MinTmp to Memory.
 	Tmp Bytes `json:"tmp,omitempty"`
-	// Shm is the size of /dev/shm, which lives in memory and counts towards Memory.
+	// Shm is the size of /dev/shm, which lives in memory and counts towards Memory. Zero means the worker's default.
+	// Limits: MinShm to Memory.
 	Shm Bytes `json:"shm,omitempty"`
 }
 
 // Retry says how often something is tried.
 type Retry struct {
-	// Attempts is the number of tries in all. Zero means 1.
+	// Attempts is the number of tries in all. Zero means 1. Limits: 1 to MaxAttempts.
 	Attempts int `json:"attempts,omitempty"`
-	// Backoff is the delay before the second try; it doubles from try to try, up to 5 min. Zero means DefaultBackoff.
+	// Backoff is the delay before the second try; it doubles from try to try, up to MaxBackoff. Zero means DefaultBackoff.
+	// Limits: 1ms to MaxBackoff.
 	Backoff Duration `json:"backoff,omitempty"`
 }
 
 // Workspace names files in the store.
 type Workspace struct {
-	// Prefix is the workspace's name in the store: one to four parts of [a-z0-9][a-z0-9._-]{0,63}, joined by '/'. Required.
+	// Prefix is the workspace's name in the store. Required.
+	// Limits: one to four parts joined by '/', each up to 64 of a-z, 0-9, '.', '_' and '-', starting with a letter or digit.
 	Prefix string `json:"prefix"`
 	// Pull says whether the files are restored before the first step. Empty means always.
 	Pull PullWorkspace `json:"pull,omitempty"`
@@ -160,8 +173,10 @@ type PullWorkspace string
 
 // The values of PullWorkspace.
 const (
+	// WorkspacePullAlways: they are.
 	WorkspacePullAlways PullWorkspace = "always"
-	WorkspacePullNever  PullWorkspace = "never"
+	// WorkspacePullNever: the job begins with an empty folder, and what it saves replaces the workspace.
+	WorkspacePullNever PullWorkspace = "never"
 )
 
 // WorkspacePulls lists every PullWorkspace.
@@ -188,73 +203,80 @@ func WorkspacePushes() []PushWorkspace {
 }
 
 // Input is one file that the producer gives to the job. Exactly one of Content,
-// ContentBase64 and Key is set.
+// ContentBase64 and Key is given.
 type Input struct {
-	// Path is relative to the workspace.
+	// Path is where the file shall be. Required.
+	// Limits: relative to the workspace, clean, 4096 bytes, not starting with .sandbox-state.
 	Path string `json:"path"`
-	// Content is the file's text.
+	// Content is the file's text. Limits: a job has MaxSpecBytes in all.
 	Content *string `json:"content,omitempty"`
-	// ContentBase64 is the file's bytes, in standard base64.
+	// ContentBase64 is the file's bytes, in standard base64. Limits: as Content.
 	ContentBase64 []byte `json:"content_base64,omitempty" spec:"filled"`
-	// Key names an object below the worker's input prefix in the store.
+	// Key names an object in the worker's store, below the folder inputs/. Limits: as Path, 4096 bytes.
 	Key string `json:"key,omitempty" spec:"filled"`
-	// SHA256 is the lower-case hex digest of the object at Key. Required with Key.
+	// SHA256 is the digest of the object at Key, as sha256sum prints it. Needed with Key, and only there.
+	// Limits: 64 of 0-9 and a-f.
 	SHA256 string `json:"sha256,omitempty"`
-	// Mode is the file's permission in octal, such as "0755". Empty means 0644.
+	// Mode is the file's permission in octal, such as "0755". Empty means 0644. Limits: at most 0777.
 	Mode Mode `json:"mode,omitempty"`
 }
 
 // Step is one action. Exactly one of Run, Command, Write, Read, Delete and List
-// is set.
+// is given.
 type Step struct {
-	// Name is for people and for log keys. Empty means the position, counted from 1.
+	// Name is for people and for log keys. Empty means the position, counted from 1. Limits: 128 bytes, no control characters.
 	Name string `json:"name,omitempty"`
 
-	// Run is a script, handed to Shell.
+	// Run is a script, handed to Shell. Limits: MaxCommandBytes, not blank.
 	Run string `json:"run,omitempty" spec:"filled"`
-	// Command is a program and its arguments. It needs no shell in the image.
+	// Command is a program and its arguments. It needs no shell in the image. Limits: MaxCommandBytes in all.
 	Command []string `json:"command,omitempty" spec:"filled"`
 	// Write puts a file into the workspace.
 	Write *WriteFile `json:"write,omitempty"`
-	// Read prints a file of the workspace as the step's output.
+	// Read prints a file of the workspace as the step's output. Limits: a path like Input's, 4096 bytes.
 	Read string `json:"read,omitempty" spec:"filled"`
 	// Delete removes a file or a folder with all it holds. What is not there counts as removed.
+	// Limits: a path like Input's, 4096 bytes.
 	Delete string `json:"delete,omitempty" spec:"filled"`
-	// List prints the entries of a folder of the workspace, one a line.
+	// List prints the entries of a folder of the workspace, one a line; "." is the workspace.
+	// Limits: relative to the workspace, clean.
 	List string `json:"list,omitempty" spec:"filled"`
 
-	// Shell is the program and its arguments before the script. Empty means ["/bin/sh", "-e", "-c"]. Only with Run.
+	// Shell is the program and its arguments before the script. Empty means ["/bin/sh", "-e", "-c"]. Only with Run. Limits: MaxCommandBytes in all.
 	Shell []string `json:"shell,omitempty" spec:"filled"`
 	// Dir is the working directory, relative to the workspace or absolute. Empty means the workspace. Only with Run and Command.
+	// Limits: clean, not in /proc, /sys and /dev.
 	Dir string `json:"dir,omitempty"`
-	// Env is added to the job's. Only with Run and Command.
+	// Env is added to the job's, and wins. Empty means none. Only with Run and Command. Limits: as the job's, MaxEnvVars of its own.
 	Env map[string]string `json:"env,omitempty"`
-	// User overrides the job's. Only with Run and Command.
+	// User runs this step instead of the job's. Empty means the job's. Only with Run and Command. Limits: as the job's.
 	User string `json:"user,omitempty"`
-	// Stdin is given to the command. Nil means none. Only with Run and Command.
+	// Stdin is what the command reads. Nil means nothing. Only with Run and Command.
 	Stdin *string `json:"stdin,omitempty"`
-	// Timeout bounds the step. Zero means the rest of the job's.
+	// Timeout bounds one try of the step. Zero means the rest of the job's. Limits: MinTimeout to MaxTimeout.
 	Timeout Duration `json:"timeout,omitempty"`
-	// Grace is the time between TERM and KILL. Nil means DefaultGrace; 0s kills at once. At most MaxGrace. Only with Run and Command.
+	// Grace is the time between TERM and KILL at a timeout or a cancel. Nil means DefaultGrace. 0s kills at once. Only with Run and Command.
+	// Limits: 0s to MaxGrace.
 	Grace *Duration `json:"grace,omitempty"`
 	// If says when the step runs. Empty means success.
 	If Condition `json:"if,omitempty"`
-	// ContinueOnError keeps the job's outcome untouched when the step fails.
+	// ContinueOnError keeps the job's outcome untouched when the step fails. What follows runs as after a success.
 	ContinueOnError bool `json:"continue_on_error,omitempty"`
-	// Retry says how often the step is tried.
+	// Retry says how often the step is run if it fails or times out, in the same box. Zero means once.
 	Retry Retry `json:"retry,omitzero"`
 }
 
 // WriteFile is the argument of a write step. Exactly one of Content and
-// ContentBase64 is set.
+// ContentBase64 is given.
 type WriteFile struct {
-	// Path is relative to the workspace. Missing folders are made.
+	// Path is where the file shall be; missing folders are made. Required.
+	// Limits: relative to the workspace, clean, 4096 bytes, not starting with .sandbox-state.
 	Path string `json:"path"`
-	// Content is the file's text.
+	// Content is the file's text. Limits: a job has MaxSpecBytes in all.
 	Content *string `json:"content,omitempty"`
-	// ContentBase64 is the file's bytes, in standard base64.
+	// ContentBase64 is the file's bytes, in standard base64. Limits: as Content.
 	ContentBase64 []byte `json:"content_base64,omitempty" spec:"filled"`
-	// Mode is the file's permission in octal. Empty means 0644.
+	// Mode is the file's permission in octal. Empty means 0644. Limits: at most 0777.
 	Mode Mode `json:"mode,omitempty"`
 }
 
@@ -263,7 +285,7 @@ type Condition string
 
 // The conditions.
 const (
-	// IfSuccess: as long as no step before it failed.
+	// IfSuccess: as long as no step before it failed or timed out.
 	IfSuccess Condition = "success"
 	// IfFailure: only after a step failed or timed out.
 	IfFailure Condition = "failure"

@@ -34,13 +34,13 @@ type Reason string
 
 // The reasons. Beside each stands the Outcome that it belongs to.
 const (
-	ReasonExit              Reason = "exit"               // failed: a step's command ended with a code other than 0
+	ReasonExit              Reason = "exit"               // failed: a step's command ended with a code other than 0, or the file of a step can't be had
 	ReasonStepTimeout       Reason = "step_timeout"       // timed_out: a step's own timeout
 	ReasonJobTimeout        Reason = "job_timeout"        // timed_out: the job's timeout
 	ReasonOOM               Reason = "oom"                // failed: the kernel killed a process of the step for memory
-	ReasonPids              Reason = "pids"               // failed: the box hit its limit of processes
+	ReasonPids              Reason = "pids"               // failed: the box hit its limit of processes; not given by this version
 	ReasonDisk              Reason = "disk"               // failed: the workspace hit its size limit
-	ReasonLogLimit          Reason = "log_limit"          // failed: the job printed more than it may
+	ReasonLogLimit          Reason = "log_limit"          // failed: the job printed more than it may; not given by this version
 	ReasonSpecInvalid       Reason = "spec_invalid"       // errored: the queue held something that is no valid job
 	ReasonPolicyDenied      Reason = "policy_denied"      // errored: the worker's policy does not allow what the job asks for
 	ReasonImageNotFound     Reason = "image_not_found"    // errored: no such image
@@ -55,14 +55,14 @@ const (
 	ReasonDrained           Reason = "drained"            // errored: the worker stopped before the job's end
 	ReasonCrashBudget       Reason = "crash_budget"       // errored: too many workers died on this job
 	ReasonInfraBudget       Reason = "infra_budget"       // errored: too many infrastructure failures
-	ReasonExpired           Reason = "expired"            // errored: not started before expires_at
-	ReasonCanceledByUser    Reason = "canceled_by_user"   // canceled
-	ReasonLimitSteps        Reason = "limit_steps"        // failed: the model loop's step limit
-	ReasonLimitCost         Reason = "limit_cost"         // failed: the model loop's cost limit
-	ReasonLimitTokens       Reason = "limit_tokens"       // failed: the model loop's token limit
-	ReasonLimitWall         Reason = "limit_wall"         // failed: the model loop's wall clock limit
-	ReasonLimitFailures     Reason = "limit_failures"     // failed: the model loop's limit of consecutive failures
-	ReasonLimitStuck        Reason = "limit_stuck"        // failed: the model loop repeats itself
+	ReasonExpired           Reason = "expired"            // errored: not started before expires_at; not given by this version
+	ReasonCanceledByUser    Reason = "canceled_by_user"   // canceled: a user asked for it
+	ReasonLimitSteps        Reason = "limit_steps"        // failed: the model loop's step limit; not given by this version
+	ReasonLimitCost         Reason = "limit_cost"         // failed: the model loop's cost limit; not given by this version
+	ReasonLimitTokens       Reason = "limit_tokens"       // failed: the model loop's token limit; not given by this version
+	ReasonLimitWall         Reason = "limit_wall"         // failed: the model loop's wall clock limit; not given by this version
+	ReasonLimitFailures     Reason = "limit_failures"     // failed: the model loop's limit of consecutive failures; not given by this version
+	ReasonLimitStuck        Reason = "limit_stuck"        // failed: the model loop repeats itself; not given by this version
 	ReasonInternal          Reason = "internal"           // errored: a defect of slipway
 )
 

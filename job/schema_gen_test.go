@@ -3,10 +3,6 @@ package job
 import (
 	"bytes"
 	"encoding/json"
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -43,6 +39,16 @@ func (o object) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
+// get returns the value at key, or nil.
+func (o object) get(key string) any {
+	for _, m := range o {
+		if m.key == key {
+			return m.value
+		}
+	}
+	return nil
+}
+
 func marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -53,7 +59,7 @@ func marshal(v any) ([]byte, error) {
 
 // generator makes one schema.
 type generator struct {
-	docs   map[string]string // "Type" and "Type.Field" → comment
+	docs   comments
 	defs   object
 	done   map[reflect.Type]bool
 	closed bool // unknown fields are refused
@@ -62,7 +68,7 @@ type generator struct {
 // makeSchema makes the schema of a type and of all that it holds.
 func makeSchema(t *testing.T, root reflect.Type, id string, closed bool) []byte {
 	t.Helper()
-	g := &generator{docs: readDocs(t), done: map[reflect.Type]bool{root: true}, closed: closed}
+	g := &generator{docs: readComments(t), done: map[reflect.Type]bool{root: true}, closed: closed}
 	schema := object{
 		{"$schema", "https://json-schema.org/draft/2020-12/schema"},
 		{"$id", id},
@@ -94,13 +100,13 @@ func (g *generator) structure(t reflect.Type) object {
 		if g.closed {
 			value = append(value, rules[t.Name()+"."+f.name]...)
 		}
-		if doc := g.docs[t.Name()+"."+field.Name]; doc != "" {
+		if doc := g.field(t, field.Name).description(value); doc != "" {
 			value = append(value, member{"description", doc})
 		}
 		properties = append(properties, member{f.name, value})
 	}
 	s := object{{"type", "object"}}
-	if doc := g.docs[t.Name()]; doc != "" {
+	if doc := g.docs.ofType(t); doc != "" {
 		s = append(s, member{"description", doc})
 	}
 	s = append(s, member{"properties", properties})
@@ -156,7 +162,11 @@ func (g *generator) value(t reflect.Type) object {
 func (g *generator) ref(t reflect.Type, s object) object {
 	if !g.done[t] {
 		g.done[t] = true
-		if doc := g.docs[t.Name()]; doc != "" {
+		doc := g.docs.ofType(t)
+		if g.closed {
+			doc = sentences(doc, g.docs.ofWords(t))
+		}
+		if doc != "" {
 			s = append(s, member{"description", doc})
 		}
 		g.define(t, s)
@@ -199,76 +209,4 @@ func words[T ~string](list []T) []string {
 		out[i] = string(w)
 	}
 	return out
-}
-
-// readDocs reads the comments of this package's types and their fields.
-func readDocs(t *testing.T) map[string]string {
-	t.Helper()
-	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	docs := map[string]string{}
-	for _, name := range files {
-		if strings.HasSuffix(name, "_test.go") {
-			continue
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, decl := range file.Decls {
-			gen, ok := decl.(*ast.GenDecl)
-			if !ok || gen.Tok != token.TYPE {
-				continue
-			}
-			for _, spec := range gen.Specs {
-				typeDocs(spec.(*ast.TypeSpec), gen.Doc, docs)
-			}
-		}
-	}
-	return docs
-}
-
-func typeDocs(spec *ast.TypeSpec, doc *ast.CommentGroup, docs map[string]string) {
-	docs[spec.Name.Name] = oneLine(doc)
-	structure, ok := spec.Type.(*ast.StructType)
-	if !ok {
-		return
-	}
-	for _, f := range structure.Fields.List {
-		comment := f.Doc
-		if comment == nil {
-			comment = f.Comment
-		}
-		for _, name := range f.Names {
-			docs[spec.Name.Name+"."+name.Name] = oneLine(comment)
-		}
-	}
-}
-
-func oneLine(doc *ast.CommentGroup) string { return strings.Join(strings.Fields(doc.Text()), " ") }
-
-// readReasonComments reads the outcome at the start of each reason's comment.
-func readReasonComments(t *testing.T) map[Reason]Outcome {
-	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "outcome.go", nil, parser.ParseComments)
-	if err != nil {
-		t.Fatal(err)
-	}
-	outcomes := map[Reason]Outcome{}
-	ast.Inspect(file, func(n ast.Node) bool {
-		spec, ok := n.(*ast.ValueSpec)
-		if !ok || !strings.HasPrefix(spec.Names[0].Name, "Reason") {
-			return true
-		}
-		word, _, _ := strings.Cut(oneLine(spec.Comment), ":")
-		value := spec.Values[0].(*ast.BasicLit).Value
-		outcomes[Reason(strings.Trim(value, `"`))] = Outcome(word)
-		return true
-	})
-	if got, want := len(outcomes), len(Reasons()); got != want {
-		t.Fatalf("got %d reasons in outcome.go, want %d as in Reasons", got, want)
-	}
-	return outcomes
 }

@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// ID is a ULID: 26 characters of Crockford's base 32 that sort by time. It is
-// the job's name in subjects, container names and keys, so nothing else is
+// ID is a ULID: 26 characters of Crockford's base 32 that sort by time.
+//
+// It is the job's name in subjects, container names and keys, so nothing else is
 // accepted as one.
 type ID string
 
@@ -62,7 +63,7 @@ func ParseID(s string) (ID, error) {
 	return ID(up), nil
 }
 
-// Duration is a time.Duration that is written as in Go: "90s", "1h30m".
+// Duration is a time with its unit, as Go writes it: "90s", "1h30m".
 type Duration time.Duration
 
 // MarshalText writes d as time.Duration does.
@@ -138,7 +139,9 @@ func unitSize(suffix string) (int64, bool) {
 	return 0, false
 }
 
-// Mode is a file's permission bits, written in octal: "0755". Zero means unset.
+// Mode is a file's permission bits, written in octal: "0755".
+//
+// Zero means unset.
 type Mode uint32
 
 // MarshalText writes m in octal with a leading zero.
