@@ -68,7 +68,7 @@ down: ## end what `make up` started, and remove its data
 	@test/compose down
 
 .PHONY: generate
-generate: ## rebuild what is generated: supervisor binaries, JSON Schema
+generate: ## rebuild what is generated: supervisor binaries, JSON Schema, tables of docs/job.md
 	$(GO) generate ./...
 
 .PHONY: check

@@ -2,10 +2,10 @@ package job
 
 import _ "embed"
 
-// The schemas are made from the types, their comments and the rules of
-// Validate; a test proves that the files are what would be made.
+// The schemas, and the tables of docs/job.md, are made from the types, their comments
+// and the rules of Validate; tests prove that the files are what would be made.
 //
-//go:generate go test -run ^TestSchemas$ . -update
+//go:generate go test -run ^TestSchema(s|Page)$ . -update
 
 //go:embed schema.json
 var schema string

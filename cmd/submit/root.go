@@ -33,8 +33,8 @@ func connectNATS(ctx context.Context, n cli.NATS) (job.Client, func(), error) {
 
 const rootLong = `submit puts jobs into slipway's queue, follows them, and shows their results.
 
-A job is a YAML or JSON file; submit schema prints its JSON Schema, and submit
-validate checks one. Where a FILE is asked for, - is stdin.
+A job is a YAML or JSON file; docs/job.md explains its fields, submit schema prints its
+JSON Schema, and submit validate checks one. Where a FILE is asked for, - is stdin.
 
 Every flag that says where the queue is can be a variable instead:
 --nats-url is SLIPWAY_NATS_URL, and so on. Flags win.`

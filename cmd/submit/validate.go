@@ -33,7 +33,8 @@ func newValidate(a *app) *cobra.Command {
 		Long: `validate checks job files and names line, column and field of every mistake. It asks neither the
 queue nor a worker: whether a worker's policy allows what the job asks for is decided there.
 Exit code 2 if a file is not valid. With --output json every line is
-{"file":…,"valid":…,"errors":[{"line":…,"column":…,"path":…,"message":…}]}.`,
+{"file":…,"valid":…,"errors":[{"line":…,"column":…,"path":…,"message":…}]}.
+docs/job.md explains every field.`,
 		Example: "  submit validate jobs/*.yaml",
 	}
 	output := cli.AddOutput(cmd)

@@ -3,6 +3,8 @@ package exit
 import (
 	"errors"
 	"fmt"
+	"os"
+	"strings"
 	"testing"
 
 	"slipway/job"
@@ -46,6 +48,19 @@ func TestCode(t *testing.T) {
 		code, say := Code(tc.err)
 		if code != tc.code || (say != nil) != tc.says {
 			t.Errorf("%s: Code = %d, %v; want %d, something to say: %t", name, code, say, tc.code, tc.says)
+		}
+	}
+}
+
+// What people read about job files has the same codes.
+func TestOutcome_Page(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/job.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range job.Outcomes() {
+		if want := fmt.Sprintf("\n| `%s` | %d | ", o, Outcome(o)); !strings.Contains(string(page), want) {
+			t.Errorf("docs/job.md lacks a row that begins %q", want)
 		}
 	}
 }
