@@ -6,6 +6,7 @@ FORMAT  ?= pkgname
 PKGS    ?= ./...
 FUZZTIME ?= 200000x
 COUNT   ?= 1
+CHAOS_JOBS ?= 150
 
 .DEFAULT_GOAL := help
 
@@ -25,7 +26,7 @@ build: ## build bin/worker and bin/submit
 
 .PHONY: test
 test: ## every test but the end-to-end ones; those that need Docker Engine say so if there is none
-	@SLIPWAY_TEST_ENGINE=1 $(TESTSUM) -count=$(COUNT) $(if $(RACE),-race) -timeout 15m $(PKGS)
+	@SLIPWAY_TEST_ENGINE=1 SLIPWAY_CHAOS_JOBS=$(CHAOS_JOBS) $(TESTSUM) -count=$(COUNT) $(if $(RACE),-race) -timeout 15m $(PKGS)
 
 .PHONY: test-race
 test-race: ## the same under the race detector

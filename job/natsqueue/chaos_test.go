@@ -177,14 +177,14 @@ func (c *chaos) produce(ctx context.Context) []job.ID {
 	return ids
 }
 
-// TestChaos takes a quarter of a minute. SLIPWAY_CHAOS_JOBS makes it longer, and
-// SLIPWAY_CHAOS_SEED repeats the dice of a run, if not its races.
+// TestChaos takes a quarter of a minute. SLIPWAY_CHAOS_JOBS makes it longer, as
+// `make test` does, and SLIPWAY_CHAOS_SEED repeats the dice of a run, if not its races.
 func TestChaos(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("needs a quarter of a minute: run without -short")
 	}
-	jobs, seed := env(t, "SLIPWAY_CHAOS_JOBS", 150), env(t, "SLIPWAY_CHAOS_SEED", int(time.Now().UnixNano()%1e9))
+	jobs, seed := env(t, "SLIPWAY_CHAOS_JOBS", 80), env(t, "SLIPWAY_CHAOS_SEED", int(time.Now().UnixNano()%1e9))
 	r := startRestartable(t)
 	b := setupOn(t, r, func(c *natsqueue.Config) { c.CrashBudget = 1000 })
 	c := &chaos{bundle: b, t: t, jobs: jobs, rng: rand.New(rand.NewPCG(uint64(seed), 0)), commits: map[job.ID]int{}, seen: map[string]int{}}
@@ -203,7 +203,7 @@ func TestChaos(t *testing.T) {
 			select {
 			case <-quit:
 				return
-			case <-time.After(time.Duration(1000+c.roll(1500)) * time.Millisecond):
+			case <-time.After(time.Duration(300+c.roll(900)) * time.Millisecond):
 			}
 			down := 150 * time.Millisecond
 			if i%3 == 2 {
