@@ -65,7 +65,7 @@ func excerptSize(limit, n int) int {
 
 // needsStore says what of j needs a store.
 func needsStore(j *job.Job) error {
-	const advice = "this worker has no store: give it one (Config.Store), or send the job to a queue whose workers have one"
+	const advice = "this worker has no store configured: send the job to a queue whose workers have one, or have its owner set s3.bucket (Config.Store in a program of one's own)"
 	if j.Workspace != nil {
 		return &fault{reason: job.ReasonPolicyDenied, err: errors.New("workspace: " + advice)}
 	}
