@@ -208,22 +208,18 @@ func (c *s3Config) open(ctx context.Context) (*s3store.Store, error) {
 	if c.createBucket {
 		if err := store.EnsureBucket(ctx); err != nil {
 			store.Close()
-			return nil, c.explain(fmt.Errorf("make bucket %s: %w", c.bucket, err))
+			return nil, explainStore(err)
 		}
 	}
 	if err := store.SelfTest(ctx); err != nil {
 		store.Close()
-		return nil, c.explain(fmt.Errorf("test bucket %s: %w", c.bucket, err))
+		return nil, explainStore(err)
 	}
 	return store, nil
 }
 
-// explain adds to err which setting to look at.
-func (c *s3Config) explain(err error) error {
-	endpoint := c.endpoint
-	if endpoint == "" {
-		endpoint = "Amazon S3"
-	}
+// explainStore adds to err which setting to look at.
+func explainStore(err error) error {
 	hint := "Is it running there? Set --s3-endpoint or SLIPWAY_S3_ENDPOINT"
 	switch {
 	case errors.Is(err, wsync.ErrNoBucket):
@@ -233,7 +229,7 @@ func (c *s3Config) explain(err error) error {
 	case errors.Is(err, wsync.ErrUnsafeStore):
 		hint = "This service can't keep workspaces safe. Use one that honors If-Match and If-None-Match on PUT, and set SLIPWAY_S3_ENDPOINT to it"
 	}
-	return fmt.Errorf("%w\nThe store was looked for at %s. %s", err, endpoint, hint)
+	return fmt.Errorf("%w\n%s", err, hint)
 }
 
 // pingStore asks the store for a key that is mostly not there.

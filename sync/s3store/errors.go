@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
+	"strings"
 
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/smithy-go"
@@ -21,18 +23,41 @@ func (s *Store) wrap(ctx context.Context, verb, key string, err error) error {
 	if key != "" {
 		what += "/" + key
 	}
+	where := what + " at " + s.endpoint
 	if cause := context.Cause(ctx); cause != nil {
-		return fmt.Errorf("%s: %w: %w", what, wsync.ErrUnavailable, cause)
+		return fmt.Errorf("%s: %w: %w", where, wsync.ErrUnavailable, cause)
 	}
 	advice, kind := classify(err)
 	if kind == nil {
-		return fmt.Errorf("%s: %w", what, err)
+		return fmt.Errorf("%s: %w", where, &briefError{err})
 	}
 	if kind == wsync.ErrNotFound || kind == wsync.ErrPrecondition { //nolint:errorlint // classify returns sentinels
 		return fmt.Errorf("%s: %w", what, kind)
 	}
-	return fmt.Errorf("%s at %s: %w (%s): %w", what, s.endpoint, kind, advice, err)
+	return fmt.Errorf("%s: %w (%s): %w", where, kind, advice, &briefError{err})
 }
+
+// briefError says the cause alone. The SDK's own text tells each of its layers, with the URL and ids of a hundred characters.
+type briefError struct{ sdk error }
+
+// Error is the server's code and message, or what kept the request from the server.
+func (e *briefError) Error() string {
+	text := e.sdk.Error()
+	if api, ok := errors.AsType[smithy.APIError](e.sdk); ok {
+		text = api.ErrorCode()
+		if m := api.ErrorMessage(); m != "" && m != text {
+			text += ": " + m
+		}
+	} else if request, ok := errors.AsType[*url.Error](e.sdk); ok {
+		text = request.Err.Error()
+	} else if op, ok := errors.AsType[*smithy.OperationError](e.sdk); ok {
+		text = op.Err.Error()
+	}
+	return strings.Join(strings.Fields(text), " ")
+}
+
+// Unwrap returns the SDK's error.
+func (e *briefError) Unwrap() error { return e.sdk }
 
 // classify turns an error of the SDK into a sentinel and a next step. No kind: none fits.
 func classify(err error) (advice string, kind error) {

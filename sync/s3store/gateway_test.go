@@ -69,7 +69,7 @@ func TestWrongSum(t *testing.T) {
 	}
 }
 
-// TestErrorsName: each wrong setting gets its kind of error, and a message that names the setting.
+// TestErrorsName: each wrong setting gets its kind of error, and a message of one line that names the setting and the cause.
 func TestErrorsName(t *testing.T) {
 	g := gateway(t)
 	open(t, g.Endpoint, g.AccessKey, g.SecretKey)
@@ -98,6 +98,14 @@ func TestErrorsName(t *testing.T) {
 			}
 			if _, err = s.Get(t.Context(), "k"); !errors.Is(err, c.want) {
 				t.Errorf("get: got error %v, want %v", err, c.want)
+			}
+			err = s.SelfTest(t.Context())
+			if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.names) || !strings.Contains(err.Error(), cfg.Endpoint) {
+				t.Errorf("self-test: got error %v, want %v that names the %s and the endpoint", err, c.want, c.names)
+			}
+			const most = 400
+			if text := err.Error(); len(text) > most || strings.ContainsAny(text, "\n") || strings.Contains(text, "RequestID") {
+				t.Errorf("self-test: got %d bytes, want one line of at most %d without the SDK's layers:\n%s", len(text), most, text)
 			}
 		})
 	}
