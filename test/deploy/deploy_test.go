@@ -6,7 +6,6 @@ import (
 	"maps"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -258,29 +257,5 @@ func TestPromtool(t *testing.T) {
 		if out, err := exec.CommandContext(t.Context(), promtool, args...).CombinedOutput(); err != nil {
 			t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
 		}
-	}
-}
-
-// TestUnit asks systemd itself, with a program that exists in the place of the worker.
-func TestUnit(t *testing.T) {
-	analyze, err := exec.LookPath("systemd-analyze")
-	if err != nil {
-		t.Skip("needs systemd-analyze, which only a system with systemd has")
-	}
-	unit, err := os.ReadFile("../../deploy/systemd/slipway-worker.service")
-	if err != nil {
-		t.Fatal(err)
-	}
-	const start = "ExecStart=/usr/local/bin/slipway-worker"
-	if !strings.Contains(string(unit), start) {
-		t.Fatalf("the unit has no %s", start)
-	}
-	file := filepath.Join(t.TempDir(), "slipway-worker.service")
-	if err := os.WriteFile(file, []byte(strings.Replace(string(unit), start, "ExecStart=/bin/true", 1)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	out, err := exec.CommandContext(t.Context(), analyze, "verify", "--man=no", file).CombinedOutput()
-	if err != nil || strings.Contains(string(out), "slipway-worker.service:") {
-		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
 	}
 }
