@@ -37,20 +37,26 @@ func DecodeNode(root *Node) (*Job, error) {
 	if err := checkVersion(root); err != nil {
 		return nil, Errors{err}
 	}
-	var (
-		d decoder
-		j Job
-	)
-	d.value(root, reflect.ValueOf(&j).Elem(), "", "")
-	errs := d.errs
-	if found := j.check(); len(found) > 0 {
-		root.locate(found)
-		errs = errs.merge(found)
-	}
-	if err := errs.errorOrNil(); err != nil {
+	var j Job
+	if err := root.Fill(&j, j.check); err != nil {
 		return nil, err
 	}
 	return &j, nil
+}
+
+// Fill reads n into the struct that into points to, by the rules of DecodeNode, and
+// with its messages: for a file that is written as jobs are. Each field needs a json tag. check finds
+// what a field alone can't show, by its path. The error is Errors.
+func (n *Node) Fill(into any, check func() Errors) error {
+	var d decoder
+	v := reflect.ValueOf(into).Elem()
+	d.value(n, v, "", v.Type().Name())
+	errs := d.errs
+	if found := check(); len(found) > 0 {
+		n.locate(found)
+		errs = errs.merge(found)
+	}
+	return errs.errorOrNil()
 }
 
 // checkVersion looks at the version before all else: in a job of another

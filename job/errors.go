@@ -43,6 +43,18 @@ func (e *FieldError) Error() string {
 	return b.String()
 }
 
+// In writes the mistake as compilers do, with the name of the file that it is in, so that editors find the place.
+func (e *FieldError) In(file string) string {
+	s := file + ":"
+	if e.Line > 0 {
+		s += fmt.Sprintf("%d:%d:", e.Line, e.Column)
+	}
+	if e.Path != "" {
+		s += " " + e.Path + ":"
+	}
+	return s + " " + e.Message
+}
+
 // Errors are all the mistakes of a job that were found, at least one, at most
 // MaxErrors, in the order of the text they were found in. Each is reached by
 // errors.As too.

@@ -77,7 +77,7 @@ type hint struct{ example, advice string }
 
 // hints per field, and per type for the elements of lists.
 var hints = map[string]hint{
-	"":               {advice: ": a job is a map of fields such as image and steps"},
+	"Job":            {advice: ": a job is a map of fields such as image and steps"},
 	"Job.env":        {example: `{NAME: "value"}`},
 	"Job.image":      {example: `"golang:1.26"`},
 	"Job.inputs":     {example: `[{path: "a.txt", content: "hello"}]`},
@@ -108,14 +108,14 @@ func unknownField(t reflect.Type, key string) string {
 	const unknown = "unknown field"
 	folded := fold(key)
 	if name, ok := synonyms[t.Name()][folded]; ok {
-		return unknown + didYouMean(name)
+		return unknown + DidYouMean(name)
 	}
 	var names []string
 	for _, f := range fieldsOf(t) {
 		names = append(names, f.name)
 	}
-	if name := nearest(folded, names); name != "" {
-		return unknown + didYouMean(name)
+	if name := Nearest(folded, names); name != "" {
+		return unknown + DidYouMean(name)
 	}
 	switch jobType, stepType := reflect.TypeFor[Job](), reflect.TypeFor[Step](); {
 	case t == jobType && findField(stepType, folded) != nil:

@@ -26,7 +26,7 @@ func ParseJSON(data []byte) (*Node, error) {
 // MaxSpecBytes of UTF-8. Its error is a *FieldError.
 func CheckText(data []byte) error {
 	if len(data) > MaxSpecBytes {
-		return &FieldError{Message: fmt.Sprintf("the job has %d bytes, more than the %d (1 MiB) allowed: "+
+		return &FieldError{Message: fmt.Sprintf("%d bytes, more than the %d (1 MiB) allowed: "+
 			"put large content into the store and name it in inputs", len(data), MaxSpecBytes)}
 	}
 	line, start := 1, 0

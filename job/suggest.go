@@ -2,8 +2,8 @@ package job
 
 import "strings"
 
-// didYouMean is the end of a message that has a better word to offer.
-func didYouMean(word string) string {
+// DidYouMean is the end of a message that has a better word to offer.
+func DidYouMean(word string) string {
 	if word == "" {
 		return ""
 	}
@@ -28,9 +28,9 @@ func fold(word string) string {
 	return b.String()
 }
 
-// nearest returns the one of words that was most likely meant by word, or "": at
+// Nearest returns the one of words, which are in lower case, that was most likely meant by word, or "": at
 // most a third of the word may be wrong, unless it is a part of what was meant.
-func nearest(word string, words []string) string {
+func Nearest(word string, words []string) string {
 	const longest, part = 40, 4
 	if len(word) > longest {
 		return ""

@@ -238,5 +238,5 @@ func enum[T ~string](c *checker, value T, path string, allowed []T) {
 	for i, w := range allowed {
 		words[i] = string(w)
 	}
-	c.fail(path, "%s is none of %s%s", quote(string(value)), strings.Join(words, ", "), didYouMean(nearest(string(value), words)))
+	c.fail(path, "%s is none of %s%s", quote(string(value)), strings.Join(words, ", "), DidYouMean(Nearest(string(value), words)))
 }

@@ -70,7 +70,7 @@ func (a *app) printVerdict(file string, j *job.Job, err error, output cli.Output
 		return json.NewEncoder(a.sys.Out).Encode(v)
 	case errors.As(err, &many):
 		for _, e := range many {
-			fmt.Fprintf(a.sys.Out, "%s:%s\n", file, live.Line(located(e)))
+			fmt.Fprintln(a.sys.Out, live.Line(e.In(file)))
 		}
 	case err != nil:
 		fmt.Fprintln(a.sys.Out, live.Line(err.Error()))
@@ -78,18 +78,6 @@ func (a *app) printVerdict(file string, j *job.Job, err error, output cli.Output
 		fmt.Fprintf(a.sys.Out, "%s: valid, %s\n", file, live.Count(len(j.Steps), "step"))
 	}
 	return nil
-}
-
-// located writes a mistake as compilers do, so that editors find the place.
-func located(e *job.FieldError) string {
-	s := ""
-	if e.Line > 0 {
-		s = fmt.Sprintf("%d:%d:", e.Line, e.Column)
-	}
-	if e.Path != "" {
-		s += " " + e.Path + ":"
-	}
-	return s + " " + e.Message
 }
 
 func newSchema() *cobra.Command {

@@ -25,10 +25,13 @@ func Decode(data []byte) (*job.Job, error) {
 		}
 		return nil, err
 	}
+	if root.Kind == job.NodeNull {
+		return nil, job.Errors{{Line: root.Line, Column: root.Column, Message: "the job is empty"}}
+	}
 	return job.DecodeNode(root)
 }
 
-// Parse reads a YAML or JSON text into Nodes. Errors are *job.FieldError.
+// Parse reads a YAML or JSON text into Nodes. A text with nothing in it is a null. Errors are *job.FieldError.
 func Parse(data []byte) (*job.Node, error) {
 	const byteOrderMark = "\xef\xbb\xbf"
 	data = bytes.TrimPrefix(data, []byte(byteOrderMark))
@@ -42,6 +45,9 @@ func Parse(data []byte) (*job.Node, error) {
 	if err != nil {
 		return nil, err
 	}
+	if doc == nil {
+		return &job.Node{Line: 1, Column: 1}, nil
+	}
 	n, fieldErr := convert(doc, 0)
 	if fieldErr != nil {
 		return nil, fieldErr
@@ -49,7 +55,7 @@ func Parse(data []byte) (*job.Node, error) {
 	return n, nil
 }
 
-// load parses exactly one document and returns its value.
+// load parses exactly one document and returns its value, or nil if there is none.
 func load(data []byte) (*yaml.Node, error) {
 	loader, err := yaml.NewLoader(bytes.NewReader(data))
 	if err != nil {
@@ -58,7 +64,7 @@ func load(data []byte) (*yaml.Node, error) {
 	var doc, more yaml.Node
 	switch err := loader.Load(&doc); {
 	case errors.Is(err, io.EOF):
-		return nil, &job.FieldError{Line: 1, Column: 1, Message: "the job is empty"}
+		return nil, nil
 	case err != nil:
 		return nil, syntaxError(err, data)
 	}
@@ -67,10 +73,10 @@ func load(data []byte) (*yaml.Node, error) {
 	case err != nil:
 		return nil, syntaxError(err, data)
 	default:
-		return nil, failure(&more, "a second document starts here: a file holds one job")
+		return nil, failure(&more, "a second document starts here: a file holds one")
 	}
 	if doc.Kind != yaml.DocumentNode || len(doc.Content) != 1 {
-		return nil, &job.FieldError{Line: 1, Column: 1, Message: "the job is empty"}
+		return nil, nil
 	}
 	return doc.Content[0], nil
 }
@@ -146,12 +152,12 @@ func printable(s string) string {
 }
 
 const (
-	noAliases = "anchors and aliases (& and *) are not allowed in a job: write the value out"
-	noMerge   = "merge keys (<<) are not allowed in a job: write the values out"
-	noTags    = "tags (!) are not allowed in a job: put quotes around what shall be a string"
+	noAliases = "anchors and aliases (& and *) are not allowed: write the value out"
+	noMerge   = "merge keys (<<) are not allowed: write the values out"
+	noTags    = "tags (!) are not allowed: put quotes around what shall be a string"
 )
 
-// convert turns a value of the library into a Node, and refuses what jobs may not use.
+// convert turns a value of the library into a Node, and refuses what would make a text stand for something else.
 func convert(y *yaml.Node, depth int) (*job.Node, *job.FieldError) {
 	switch {
 	case y.Kind == yaml.AliasNode || y.Anchor != "":

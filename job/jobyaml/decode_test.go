@@ -76,7 +76,7 @@ const steps = "image: a\nsteps: [{run: x}]\n"
 var refusals = []struct{ name, text, want string }{
 	{"empty", "", "line 1, column 1: the job is empty"},
 	{"comment", "# nothing\n", "line 1, column 1: the job is empty"},
-	{"marker", "---\n", "line 2, column 1: no value is given"},
+	{"marker", "---\n", "line 2, column 1: the job is empty"},
 	{"two documents", steps + "---\nimage: b\n", "line 3, column 1: a second document starts here"},
 	{"anchor", steps + "env: &e {A: b}\n", "line 3, column 6: anchors and aliases"},
 	{"alias", steps + "env: {A: &a b, B: *a}\n", "line 3, column 10: anchors and aliases"},
