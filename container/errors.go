@@ -37,3 +37,12 @@ var (
 	// ErrNoSpace: the workspace is full.
 	ErrNoSpace = errors.New("no space left in the workspace")
 )
+
+// SpecError is a rule of this package that a spec or a command breaks. It matches ErrSpec.
+type SpecError struct{ Field, Detail string }
+
+// Error names the field.
+func (e *SpecError) Error() string { return ErrSpec.Error() + ": " + e.Field + ": " + e.Detail }
+
+// Is makes e match ErrSpec.
+func (e *SpecError) Is(target error) bool { return target == ErrSpec }

@@ -1,6 +1,7 @@
 package container
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -62,6 +63,19 @@ func (d *Denied) Error() string {
 // Is makes d match ErrDenied.
 func (d *Denied) Is(target error) bool { return target == ErrDenied }
 
+// PolicyError is a policy that makes no sense itself.
+type PolicyError struct {
+	// Key is where, such as allow[1] or max.memory.
+	Key string
+	// Word is what is written there, if it should be one of a closed list.
+	Word string
+	// Detail says what is wrong.
+	Detail string
+}
+
+// Error names the key.
+func (e *PolicyError) Error() string { return "policy: " + e.Key + ": " + e.Detail }
+
 // Apply returns spec with its defaults filled in and Relaxed set to what this
 // policy grants, or an error that matches ErrSpec, or the *Denied that says what was
 // refused. It changes nothing of spec, and applying it to its own result changes nothing.
@@ -84,21 +98,29 @@ func (p Policy) Apply(spec Spec) (Spec, error) {
 	return spec.WithDefaults()
 }
 
-// Validate checks the policy itself. Its error names the key.
+// Validate checks the policy itself. Its error is a *PolicyError, which names the key.
 func (p Policy) Validate() error {
-	for key, list := range map[string][]Relaxation{"allow": p.Allow, "always": p.Always} {
-		for _, r := range list {
+	for _, list := range []struct {
+		key  string
+		keys []Relaxation
+	}{{"allow", p.Allow}, {"always", p.Always}} {
+		for i, r := range list.keys {
 			if !slices.Contains(Relaxations(), r) {
-				return fmt.Errorf("policy: %s: unknown key %q; known are %v", key, r, Relaxations())
+				return &PolicyError{
+					Key: fmt.Sprintf("%s[%d]", list.key, i), Word: string(r), Detail: fmt.Sprintf("%q is none of %v", r, Relaxations()),
+				}
 			}
 		}
 	}
-	if err := p.Max.validate(); err != nil {
-		return fmt.Errorf("policy: max: %w", err)
+	var wrong *SpecError
+	if errors.As(p.Max.validate(), &wrong) {
+		return &PolicyError{Key: "max." + strings.TrimPrefix(wrong.Field, "resources."), Detail: wrong.Detail}
 	}
-	for _, prefix := range p.Images {
+	for i, prefix := range p.Images {
 		if domain, _, ok := strings.Cut(prefix, "/"); !ok || !isDomain(domain) || strings.ContainsAny(prefix, " \t\n*") {
-			return fmt.Errorf("policy: images: %q must begin with a registry and a slash, such as \"docker.io/library/\"", prefix)
+			return &PolicyError{
+				Key: fmt.Sprintf("images[%d]", i), Detail: fmt.Sprintf("%q must begin with a registry and a slash, such as \"docker.io/library/\"", prefix),
+			}
 		}
 	}
 	return nil

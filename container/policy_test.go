@@ -237,16 +237,19 @@ func TestAllowsImage(t *testing.T) {
 }
 
 func TestPolicyValidate(t *testing.T) {
-	for _, p := range []Policy{
-		{Allow: []Relaxation{"privileged"}},
-		{Always: []Relaxation{"x"}},
-		{Images: []string{"alpine"}},
-		{Images: []string{"library/alpine"}},
-		{Images: []string{"*.io/x"}},
-		{Max: Resources{Memory: -1}},
+	for _, tt := range []struct {
+		policy Policy
+		key    string
+	}{
+		{Policy{Allow: []Relaxation{RelaxRootSteps, "privileged"}}, "allow[1]"},
+		{Policy{Always: []Relaxation{"x"}, Images: []string{"alpine"}}, "always[0]"},
+		{Policy{Images: []string{"docker.io/", "library/alpine"}}, "images[1]"},
+		{Policy{Images: []string{"*.io/x"}}, "images[0]"},
+		{Policy{Max: Resources{Memory: -1}}, "max.memory"},
 	} {
-		if err := p.Validate(); err == nil {
-			t.Errorf("%+v: got nil, want an error", p)
+		var wrong *PolicyError
+		if err := tt.policy.Validate(); !errors.As(err, &wrong) || wrong.Key != tt.key {
+			t.Errorf("%+v: got %v, want a PolicyError of %s", tt.policy, err, tt.key)
 		}
 	}
 }

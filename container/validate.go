@@ -218,5 +218,5 @@ func (s Spec) CheckCommand(cmd Command) error {
 }
 
 func specError(field, format string, args ...any) error {
-	return fmt.Errorf("%w: %s: %s", ErrSpec, field, fmt.Sprintf(format, args...))
+	return &SpecError{Field: field, Detail: fmt.Sprintf(format, args...)}
 }

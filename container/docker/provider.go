@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"runtime"
 	"sync"
 	"time"
@@ -63,15 +64,39 @@ func New(cfg Config) (*Provider, error) {
 	if cfg.PullStall == 0 {
 		cfg.PullStall = 2 * time.Minute
 	}
-	opts := []client.Opt{client.FromEnv}
+	host := client.WithHostFromEnv()
 	if cfg.Host != "" {
-		opts = append(opts, client.WithHost(cfg.Host))
+		if err := CheckHost(cfg.Host); err != nil {
+			return nil, fmt.Errorf("set up docker client: Host: %w", err)
+		}
+		host = client.WithHost(cfg.Host) // and DOCKER_HOST, which may be nonsense, is not looked at
 	}
+	opts := []client.Opt{client.WithTLSClientConfigFromEnv(), host, client.WithAPIVersionFromEnv()}
 	cli, err := client.New(opts...)
 	if err != nil {
 		return nil, fmt.Errorf("set up docker client (DOCKER_HOST, docker host): %w", err)
 	}
 	return &Provider{cli: cli, cfg: cfg, lifecycle: make(chan struct{}, cfg.Parallel), volumePrefix: volumePrefix}, nil
+}
+
+// CheckHost tells whether host can be the address of an engine. Its error says what is wanted.
+func CheckHost(host string) error {
+	u, err := client.ParseHostURL(host)
+	ok := err == nil
+	if ok {
+		switch u.Scheme {
+		case "unix", "npipe":
+		case "tcp", "http", "https":
+			_, _, err = net.SplitHostPort(u.Host)
+			ok = err == nil
+		default: // the client takes any word for the name of a network
+			ok = false
+		}
+	}
+	if !ok {
+		return fmt.Errorf("want an engine's address such as unix:///var/run/docker.sock or tcp://10.0.0.7:2376, not %.100q", host)
+	}
+	return nil
 }
 
 // Close releases the connections to the engine. Boxes are not touched. No method may be running or follow.
