@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -33,11 +34,12 @@ func Listen(ctx context.Context, addr string) (net.Listener, error) {
 	if addr == "" {
 		addr = DefaultAddr
 	}
+	if err := CheckAddr(addr); err != nil {
+		return nil, fmt.Errorf("listen for metrics: metrics address: %w", err)
+	}
 	network := "tcp"
 	if path, ok := strings.CutPrefix(addr, "unix:"); ok {
 		network, addr = "unix", path
-	} else if err := checkAddr(addr); err != nil {
-		return nil, err
 	}
 	ln, err := (&net.ListenConfig{}).Listen(ctx, network, addr)
 	if err != nil {
@@ -46,13 +48,23 @@ func Listen(ctx context.Context, addr string) (net.Listener, error) {
 	return ln, nil
 }
 
-func checkAddr(addr string) error {
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		return fmt.Errorf("metrics address %q: %w: write it as host:port, such as %s", addr, err, DefaultAddr)
+// CheckAddr tells whether Listen could open addr. Its error says what is wanted.
+func CheckAddr(addr string) error {
+	if path, ok := strings.CutPrefix(addr, "unix:"); ok {
+		if path == "" {
+			return errors.New("want unix: and the path of a socket")
+		}
+		return nil
 	}
-	if host == "" {
-		return fmt.Errorf("metrics address %q: names no host: write 127.0.0.1%s for this machine alone, or 0.0.0.0%[1]s to open it to the network", addr, addr)
+	host, port, err := net.SplitHostPort(addr)
+	if err == nil && host == "" {
+		return fmt.Errorf("%q names no host: write 127.0.0.1%s for this machine alone, or 0.0.0.0%[2]s to open it to the network", addr, addr)
+	}
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil {
+		return fmt.Errorf("want host:port such as %s, not %.100q", DefaultAddr, addr)
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 )
 
 func TestListenNeedsAHost(t *testing.T) {
-	for _, addr := range []string{":9464", ":0", "9464", "localhost", "[::]"} {
+	for _, addr := range []string{":9464", ":0", "9464", "localhost", "[::]", "localhost:http", "127.0.0.1:99999", "unix:"} {
 		ln, err := Listen(t.Context(), addr)
 		if err == nil {
 			ln.Close()

@@ -85,16 +85,18 @@ func (c Config) validate() error {
 		return errors.New("config: Queue is required: without it there are no jobs")
 	case c.Provider == nil:
 		return errors.New("config: Provider is required: without it there are no boxes")
-	case !nameRE.MatchString(c.Name):
-		return fmt.Errorf("config: Name %q must match %s, since it is part of labels and subjects", c.Name, nameRE)
-	case !prefixRE.MatchString(c.Prefix):
-		return fmt.Errorf("config: Prefix %q must be empty or end with a slash, and begin without one", c.Prefix)
 	case c.Slots < 0:
 		return fmt.Errorf("config: Slots is %d, must not be negative", c.Slots)
 	case c.Excerpt < 0 || c.Excerpt > MaxExcerpt:
 		return fmt.Errorf("config: Excerpt is %d, must be from 1 to %d", c.Excerpt, MaxExcerpt)
 	case c.StepLogLimit < 0:
 		return fmt.Errorf("config: StepLogLimit is %d, must not be negative", c.StepLogLimit)
+	}
+	if err := CheckName(c.Name); err != nil {
+		return fmt.Errorf("config: Name: %w", err)
+	}
+	if err := CheckPrefix(c.Prefix); err != nil {
+		return fmt.Errorf("config: Prefix: %w", err)
 	}
 	if err := c.validateClocks(); err != nil {
 		return err
@@ -107,6 +109,22 @@ func (c Config) validate() error {
 	probe := container.Spec{Name: container.Product, Resources: c.Resources}
 	if _, err := c.Policy.Apply(probe); err != nil {
 		return fmt.Errorf("config: Resources go beyond Policy: %w", err)
+	}
+	return nil
+}
+
+// CheckName tells whether a worker can be called name. Its error says what is wanted.
+func CheckName(name string) error {
+	if !nameRE.MatchString(name) {
+		return fmt.Errorf("want %s, since it is part of labels and subjects, not %.100q", nameRE, name)
+	}
+	return nil
+}
+
+// CheckPrefix tells whether the keys of a store can begin with prefix. Its error says what is wanted.
+func CheckPrefix(prefix string) error {
+	if !prefixRE.MatchString(prefix) {
+		return fmt.Errorf("want nothing, or folders such as \"team/\" that end with a slash and begin without one, not %.100q", prefix)
 	}
 	return nil
 }

@@ -84,21 +84,19 @@ func set[T comparable](field *T, value T) {
 
 // validate names the first setting that makes no sense.
 func (c Config) validate() error {
-	if c.URL == "" && c.InProcess == nil {
-		return errors.New("setting URL is not set: give the address of the NATS server, such as nats://127.0.0.1:4222")
-	}
-	if !queueName.MatchString(c.Prefix) {
-		return fmt.Errorf("setting Prefix %.40q: want [a-z0-9][a-z0-9-]{0,31}", c.Prefix)
-	}
-	for _, q := range c.Queues {
-		if !queueName.MatchString(q) {
-			return fmt.Errorf("setting Queues: %.40q: want [a-z0-9][a-z0-9-]{0,31}", q)
+	if c.InProcess == nil {
+		if err := CheckURL(c.URL); err != nil {
+			return fmt.Errorf("setting URL: %w", err)
 		}
 	}
-	switch c.Replicas {
-	case 1, 3, 5:
-	default:
-		return fmt.Errorf("setting Replicas %d: want 1, 3 or 5", c.Replicas)
+	if err := CheckPrefix(c.Prefix); err != nil {
+		return fmt.Errorf("setting Prefix: %w", err)
+	}
+	if err := CheckQueues(c.Queues); err != nil {
+		return fmt.Errorf("setting Queues: %w", err)
+	}
+	if err := CheckReplicas(c.Replicas); err != nil {
+		return fmt.Errorf("setting Replicas: %w", err)
 	}
 	if c.MaxJobs < 0 || c.MaxJobBytes < 0 || c.EventsBytes < 0 || c.EventsAge < 0 || c.ResultsAge < time.Second {
 		return errors.New("settings MaxJobs, MaxJobBytes, EventsBytes, EventsAge and ResultsAge must be positive, ResultsAge at least 1 s")

@@ -82,7 +82,7 @@ func (c *Conn) options(ctx context.Context) ([]nats.Option, error) {
 		opts = append(opts, nats.InProcessServer(c.cfg.InProcess))
 	}
 	if f := c.cfg.CredsFile; f != "" {
-		if _, err := os.Stat(f); err != nil {
+		if err := CheckCreds(f); err != nil {
 			return nil, fmt.Errorf("CredsFile: %w", err)
 		}
 		opts = append(opts, nats.UserCredentials(f))

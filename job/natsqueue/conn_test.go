@@ -30,12 +30,17 @@ func TestConnectErrors(t *testing.T) {
 		cfg  natsqueue.Config
 		want []string
 	}{
-		{"no URL", natsqueue.Config{}, []string{"URL is not set"}},
+		{"no URL", natsqueue.Config{}, []string{"setting URL", "nats://127.0.0.1:4222"}},
 		{"nobody there", natsqueue.Config{URL: "nats://me:secret@" + free}, []string{"URL", free, "is it running"}},
 		{"no creds", natsqueue.Config{URL: "nats://" + free, CredsFile: "/does/not/exist"}, []string{"CredsFile", "/does/not/exist"}},
+		{"scheme", natsqueue.Config{URL: "http://me:secret@" + free}, []string{"setting URL"}},
+		{"port", natsqueue.Config{URL: "nats://me:secret@127.0.0.1:99999"}, []string{"setting URL"}},
+		{"one of two", natsqueue.Config{URL: "nats://" + free + ",nats://me:secret@:4222"}, []string{"setting URL"}},
+		{"creds of another kind", natsqueue.Config{URL: "nats://" + free, CredsFile: "conn_test.go"}, []string{"CredsFile"}},
 		{"no CA", natsqueue.Config{URL: "nats://" + free, CAFile: "/does/not/exist"}, []string{"CAFile"}},
 		{"prefix", natsqueue.Config{URL: "nats://" + free, Prefix: "a.b"}, []string{"Prefix"}},
 		{"queue", natsqueue.Config{URL: "nats://" + free, Queues: []string{"*"}}, []string{"Queues"}},
+		{"queue twice", natsqueue.Config{URL: "nats://" + free, Queues: []string{"a", "b", "a"}}, []string{"Queues", "a is given twice"}},
 		{"replicas", natsqueue.Config{URL: "nats://" + free, Replicas: 2}, []string{"Replicas"}},
 		{"timing", natsqueue.Config{URL: "nats://" + free, Timing: bad}, []string{"dead_man"}},
 	} {

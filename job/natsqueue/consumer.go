@@ -80,10 +80,10 @@ func (c *Conn) Consumer(ctx context.Context, cfg ConsumerConfig) (*Consumer, err
 }
 
 func (k *Consumer) join(ctx context.Context) error {
+	if err := CheckQueues(k.cfg.Queues); err != nil {
+		return fmt.Errorf("setting Queues: %w", err)
+	}
 	for _, q := range k.cfg.Queues {
-		if !queueName.MatchString(q) {
-			return fmt.Errorf("setting Queues: %.40q: want [a-z0-9][a-z0-9-]{0,31}", q)
-		}
 		for _, class := range classes {
 			cons, err := k.conn.setupConsumer(ctx, k.conn.names.jobs(), k.conn.laneConfig(q, class))
 			if err != nil {

@@ -6,8 +6,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
+	"unicode"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
@@ -45,17 +49,75 @@ type Config struct {
 func (c Config) validate() error {
 	var errs []error
 	if c.Endpoint != "" {
-		if u, err := url.Parse(c.Endpoint); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			errs = append(errs, fmt.Errorf("endpoint %q: give a URL such as http://127.0.0.1:7070", c.Endpoint))
-		}
+		errs = append(errs, named("endpoint", CheckEndpoint(c.Endpoint)))
 	}
-	if c.Bucket == "" {
-		errs = append(errs, errors.New("bucket: required"))
+	if c.Region != "" {
+		errs = append(errs, named("region", CheckRegion(c.Region)))
 	}
+	errs = append(errs, named("bucket", CheckBucket(c.Bucket)))
 	if c.AccessKey == "" || c.SecretKey == "" {
 		errs = append(errs, errors.New("access key and secret key: both are required"))
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, named("access key", CheckKey(c.AccessKey)), named("secret key", CheckKey(c.SecretKey)))...)
+}
+
+func named(field string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", field, err)
+}
+
+// The checks of single values, for whoever reads them under names of their own. Their errors say what is wanted.
+
+// CheckEndpoint wants the URL of a server.
+func CheckEndpoint(endpoint string) error {
+	const want = "want a URL such as http://127.0.0.1:7070"
+	u, err := url.Parse(endpoint)
+	switch {
+	case strings.Contains(endpoint, "@"): // before all that repeats it: it may be a key
+		return errors.New(want + ", without a user: keys have fields of their own")
+	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "", u.RawQuery != "", u.Fragment != "":
+		return fmt.Errorf("%s, not %.100q", want, endpoint)
+	}
+	if port := u.Port(); port != "" {
+		if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+			return fmt.Errorf("%s: port %.20s does not exist", want, port)
+		}
+	}
+	return nil
+}
+
+var (
+	bucketRE = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$`) // what any server takes; the server itself is stricter
+	regionRE = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
+)
+
+// CheckBucket wants the name of a bucket.
+func CheckBucket(bucket string) error {
+	switch {
+	case bucket == "":
+		return errors.New("required")
+	case !bucketRE.MatchString(bucket):
+		return fmt.Errorf("want a bucket's name, of letters, digits, '.', '_' and '-', not %.100q", bucket)
+	}
+	return nil
+}
+
+// CheckRegion wants the name of a region.
+func CheckRegion(region string) error {
+	if !regionRE.MatchString(region) {
+		return fmt.Errorf("want a region such as us-east-1, not %.100q", region)
+	}
+	return nil
+}
+
+// CheckKey refuses what was copied with a key: the server would only say that it does not know it.
+func CheckKey(key string) error {
+	if strings.ContainsFunc(key, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
+		return errors.New("must not contain a space or a line break")
+	}
+	return nil
 }
 
 // Store is the wsync.Store of one bucket. It is safe for concurrent use.

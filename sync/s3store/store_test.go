@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/johannesboyne/gofakes3"
@@ -50,6 +51,36 @@ func open(t testing.TB, endpoint, access, secret string) *s3store.Store {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// TestNew_Refuses: what no server could take is refused before one is asked, and no key is repeated.
+func TestNew_Refuses(t *testing.T) {
+	good := s3store.Config{Endpoint: "https://[::1]:7070/path", Region: "eu-west_1", Bucket: "My.bucket-1", AccessKey: "a", SecretKey: "s"}
+	if _, err := s3store.New(good); err != nil {
+		t.Errorf("%+v: got error %v", good, err)
+	}
+	for _, c := range []struct {
+		change func(*s3store.Config)
+		names  string
+	}{
+		{func(c *s3store.Config) { c.Endpoint = "s3:7070" }, "endpoint: want a URL"},
+		{func(c *s3store.Config) { c.Endpoint = "127.0.0.1:7070" }, "endpoint: want a URL"},
+		{func(c *s3store.Config) { c.Endpoint = "ftp://x" }, "endpoint: want a URL"},
+		{func(c *s3store.Config) { c.Endpoint = "http://x:99999" }, "port 99999"},
+		{func(c *s3store.Config) { c.Endpoint = "http://me:geheim@x" }, "without a user"},
+		{func(c *s3store.Config) { c.Endpoint = "http://x?y" }, "endpoint: want a URL"},
+		{func(c *s3store.Config) { c.Region = "mars west" }, "region"},
+		{func(c *s3store.Config) { c.Bucket = "" }, "bucket: required"},
+		{func(c *s3store.Config) { c.Bucket = "a/b" }, "bucket: want"},
+		{func(c *s3store.Config) { c.AccessKey = "geheim\n" }, "access key"},
+		{func(c *s3store.Config) { c.SecretKey = "geheim " }, "secret key"},
+	} {
+		cfg := good
+		c.change(&cfg)
+		if _, err := s3store.New(cfg); err == nil || !strings.Contains(err.Error(), c.names) || strings.Contains(err.Error(), "geheim") {
+			t.Errorf("%+v: got error %v, want one that names the %s", cfg, err, c.names)
+		}
+	}
 }
 
 func TestFakeServer(t *testing.T) {

@@ -1,0 +1,84 @@
+package natsqueue
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+)
+
+// The checks of single values of a Config, for whoever reads them under names of their own. Their errors say what is wanted.
+
+// CheckURL wants the addresses of servers, separated by commas. It repeats nothing of them, for they may hold a password.
+func CheckURL(list string) error {
+	for s := range strings.SplitSeq(list, ",") {
+		if s = strings.TrimSpace(s); s == "" || !isServer(s) {
+			return errors.New("want the address of a nats-server such as nats://127.0.0.1:4222, or several with commas")
+		}
+	}
+	return nil
+}
+
+// isServer accepts what the client library does, which adds what is missing in front and behind.
+func isServer(s string) bool {
+	if !strings.Contains(s, "://") {
+		s = "nats://" + s
+	}
+	u, err := url.Parse(s)
+	if err != nil || u.Hostname() == "" || !slices.Contains([]string{"nats", "tls", "ws", "wss"}, u.Scheme) {
+		return false
+	}
+	_, err = strconv.ParseUint(u.Port(), 10, 16)
+	return u.Port() == "" || err == nil
+}
+
+// CheckCreds wants a file with the credentials of a NATS user: a JWT and a seed.
+func CheckCreds(file string) error {
+	var opts nats.Options
+	err := nats.UserCredentials(file)(&opts)
+	if err == nil {
+		_, err = opts.UserJWT()
+	}
+	if err == nil {
+		_, err = opts.SignatureCB(nil)
+	}
+	if err != nil {
+		return fmt.Errorf("want a file with NATS credentials: %w", err)
+	}
+	return nil
+}
+
+// CheckPrefix wants what the names of streams and subjects can begin with.
+func CheckPrefix(prefix string) error { return checkName(prefix) }
+
+// CheckQueues wants the names of queues, each once.
+func CheckQueues(queues []string) error {
+	for i, q := range queues {
+		if err := checkName(q); err != nil {
+			return err
+		}
+		if slices.Contains(queues[:i], q) {
+			return fmt.Errorf("%s is given twice", q)
+		}
+	}
+	return nil
+}
+
+func checkName(s string) error {
+	if !queueName.MatchString(s) {
+		return fmt.Errorf("want a-z, 0-9 and '-', at most 32 and not '-' first, not %.40q", s)
+	}
+	return nil
+}
+
+// CheckReplicas wants how many copies of a stream a server can keep.
+func CheckReplicas(n int) error {
+	if !slices.Contains([]int{1, 3, 5}, n) {
+		return fmt.Errorf("want 1, 3 or 5, not %d", n)
+	}
+	return nil
+}
