@@ -2,11 +2,14 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/spf13/pflag"
 
 	"slipway/container"
 )
@@ -107,14 +110,13 @@ func TestConfig_Refused(t *testing.T) {
 		file    string
 		want    string
 	}{
-		"unknown key":          {file: "slots: 1\nnats: {ulr: x}\n", want: ":2: nats.ulr: no such setting"},
+		"unknown key":          {file: "slots: 1\nnats: {ulr: x}\n", want: `:2:8: nats.ulr: no such setting: did you mean "nats.url"?`},
 		"no such file":         {args: []string{"--config", "/no/such"}, want: "/no/such"},
-		"clocks out of order":  {args: []string{"--timing-lease", "1h"}, want: "ack_wait"},
-		"slots below zero":     {args: []string{"--slots", "-1"}, want: "slots"},
+		"no such file, either": {environ: "SLIPWAY_CONFIG=/no/such", want: "variable SLIPWAY_CONFIG: "},
+		"clocks out of order":  {args: []string{"--timing-lease", "1h"}, want: "--timing-lease: timing: lease must be shorter than ack_wait"},
 		"endpoint, no bucket":  {args: []string{"--s3-endpoint", "http://x"}, want: "SLIPWAY_S3_BUCKET"},
 		"half of the keys":     {environ: "SLIPWAY_S3_ACCESS_KEY=x", want: "SLIPWAY_S3_SECRET_KEY"},
-		"no such level":        {args: []string{"--log-level", "loud"}, want: "log.level"},
-		"no such format":       {environ: "SLIPWAY_LOG_FORMAT=xml", want: "log.format"},
+		"bucket without keys":  {args: []string{"--s3-bucket", "work"}, want: "--s3-bucket: s3.access_key and s3.secret_key"},
 		"a secret has no flag": {args: []string{"--s3-secret-key", "x"}, want: "unknown flag"},
 		"an argument too much": {args: []string{"frobnicate"}, want: "unknown command"},
 	} {
@@ -126,6 +128,66 @@ func TestConfig_Refused(t *testing.T) {
 		_, errOut, code := b.run(args...)
 		if code != 2 || !strings.Contains(errOut, tc.want) {
 			t.Errorf("%s: code %d, stderr %q, want code 2 and %q", name, code, errOut, tc.want)
+		}
+	}
+}
+
+// TestSettings_Refused: a bad value of every setting is refused by every command that reads it, by the name under which it was
+// given. What has no line here may have any value.
+func TestSettings_Refused(t *testing.T) {
+	bad := map[string]string{
+		"name": "Has Spaces", "slots": "-1", "queues": "a,B", "policy": "/no/such", "nats.url": "http://x", "nats.creds": "/no/such",
+		"nats.prefix": "A.B", "nats.replicas": "2", "s3.endpoint": "s3:7070", "s3.region": "mars west", "s3.bucket": "a/b", "s3.prefix": "/x",
+		"s3.access_key": "a b", "s3.secret_key": "a\tb", "s3.path_style": "perhaps", "s3.create_bucket": "perhaps",
+		"docker.host": "/var/run/docker.sock", "metrics.addr": ":9464", "soft_stop": "-1s", "timing.dead_man": "1h", "timing.lease": "1h",
+		"timing.ack_wait": "1s", "timing.heartbeat": "1h", "log.level": "loud", "log.format": "xml",
+	}
+	for _, s := range addConfig(pflag.NewFlagSet("", pflag.ContinueOnError)).set.List() {
+		value, ok := bad[s.Key]
+		if !ok {
+			t.Errorf("%s: no bad value is tried", s.Key)
+			continue
+		}
+		group, key, nested := strings.Cut(s.Key, ".")
+		file := fmt.Sprintf("%s: %q\n", s.Key, value)
+		if nested {
+			file = fmt.Sprintf("%s:\n  %s: %q\n", group, key, value)
+		}
+		file = writeFile(t, file)
+		for _, cmd := range []string{"config", "doctor", "serve"} {
+			for _, given := range []struct {
+				args    []string
+				environ string
+				want    string
+			}{
+				{[]string{s.Flag() + "=" + value}, "", s.Flag()},
+				{nil, s.Env() + "=" + value, s.Env()},
+				{[]string{"--config", file}, "", file + ":"},
+			} {
+				if s.Secret && given.want == s.Flag() {
+					continue
+				}
+				out, errOut, code := setup(t, given.environ).run(append([]string{cmd}, given.args...)...)
+				if code != 2 || out != "" || !strings.Contains(errOut, given.want) {
+					t.Errorf("%s of %s: code %d, stdout %.40q, stderr %q, want 2, and that it names %s", cmd, s.Key, code, out, errOut, given.want)
+				}
+				if s.Secret && strings.Contains(errOut, value) {
+					t.Errorf("%s of %s: the secret is in %q", cmd, s.Key, errOut)
+				}
+			}
+		}
+	}
+}
+
+// TestSettings_RefusedByTools: dev and run have some of them, too.
+func TestSettings_RefusedByTools(t *testing.T) {
+	bad := map[string]string{"--slots": "-1", "--soft-stop": "-1s", "--policy": writeFile(t, "alow: []"), "--docker-host": "x", "--log-level": "wran", "--log-format": "xml"}
+	for flag, value := range bad {
+		for _, cmd := range [][]string{{"dev"}, {"run", "-"}} {
+			b := setup(t)
+			if _, errOut, code := b.run(append(cmd, flag, value)...); code != 2 || !strings.Contains(errOut, flag) {
+				t.Errorf("%v %s %s: code %d, stderr %q, want 2 and the flag", cmd, flag, value, code, errOut)
+			}
 		}
 	}
 }
@@ -158,14 +220,21 @@ defaults: {memory: 1GiB}
 
 func TestParsePolicy_Refuses(t *testing.T) {
 	for in, want := range map[string]string{
-		"allow: [everything]":         "everything",
-		"alow: [network_open]":        "alow",
-		"max: {memory: lots}":         "lots",
-		"max: {memory: -1}":           "-1",
-		"max: {cpus: -1}":             "cpus",
-		"images: [busybox]":           "busybox",
-		"allow: []\n---\nallow: []\n": "more than one document",
-		"- allow":                     "",
+		"allow: [everything]":                       `line 1, column 9: allow[0]: "everything" is none of`,
+		"allow: [root_steps]\nalways: [rootstep]":   `line 2, column 10: always[0]: "rootstep" is none of [network_open root_steps rootfs_writable seccomp_default]: did you mean "root_steps"?`,
+		"alow: [network_open]":                      `line 1, column 1: alow: unknown field: did you mean "allow"?`,
+		"max: {memory: lots}":                       `line 1, column 15: max.memory: not a size such as "512MiB"`,
+		"max: {memory: -1}":                         "max.memory: not a size",
+		"max: {memory: 5}":                          "line 1, column 15: max.memory: 5 is below 16777216",
+		"max: {cpus: -1}":                           "line 1, column 13: max.cpus: -1 is below",
+		"max: {cpus: many}":                         "line 1, column 13: max.cpus: want a number",
+		"images:\n  - busybox":                      `line 2, column 5: images[0]: "busybox" must begin with a registry`,
+		"defaults: {tmp: 5}":                        "line 1, column 17: defaults.tmp: 5 is below",
+		"max: {cpus: 1}\ndefaults: {cpus: 2}":       "line 2, column 18: defaults.cpus: beyond max.cpus: 2 asked for, 1 allowed",
+		"allow: []\n---\nallow: []\n":               "line 2, column 1: a second document starts here",
+		"- allow":                                   "line 1, column 1: want a map, not a list",
+		"allow: []\nmax: {}\nallow: [root_steps]\n": "line 3, column 1: allow: given twice, first on line 1",
+		"allow:\n\t- root_steps":                    "line 2, column 1: not YAML: indent with spaces, not with tabs",
 	} {
 		if _, _, err := parsePolicy([]byte(in)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want an error with %q", in, err, want)

@@ -31,9 +31,9 @@ func newDev(a *app) *cobra.Command {
   worker dev --data /tmp/slipway --slots 4`,
 	}
 	t := addToolConfig(cmd, "info", "data `folder`; default: ~/.local/share/slipway, or .slipway here")
-	t.set.Int(&t.slots, "slots", 0, "how many jobs run at once; 0: one per processor")
-	softStop := 10 * time.Second
-	t.set.Duration(&softStop, "soft_stop", softStop, "how long running jobs may go on after a first Ctrl-C")
+	addSlots(t.set, &t.slots)
+	var softStop time.Duration
+	addSoftStop(t.set, &softStop, 10*time.Second, "Ctrl-C")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := t.load(a.sys.Environ); err != nil {
 			return err
@@ -44,10 +44,7 @@ func newDev(a *app) *cobra.Command {
 }
 
 func (a *app) dev(ctx context.Context, t *toolConfig, softStop time.Duration) (err error) {
-	log, err := newLogger(t.log, a.sys.Err)
-	if err != nil {
-		return err
-	}
+	log := newLogger(t.log, a.sys.Err)
 	startCtx, started := a.sys.Interruptible(ctx)
 	defer started()
 	dir := t.data
@@ -67,9 +64,7 @@ func (a *app) dev(ctx context.Context, t *toolConfig, softStop time.Duration) (e
 	s := e.service("dev")
 	s.provider, s.softStop, s.log = provider, softStop, log
 	s.say = func(format string, args ...any) { fmt.Fprintf(a.sys.Err, format+"\n", args...) }
-	if err := t.apply(s); err != nil {
-		return err
-	}
+	t.apply(s)
 	if s.listener, err = metrics.Listen(startCtx, freeAddr(startCtx, metrics.DefaultAddr)); err != nil {
 		return err
 	}

@@ -117,18 +117,14 @@ func (d *doctor) sayError(check string, err error) {
 }
 
 func (d *doctor) settings(environ []string) {
-	for _, name := range d.config.unknownEnv(environ) {
-		d.say("settings", warn, "variable "+name+" is set, but there is no such setting", "worker config lists all settings")
+	for _, v := range d.config.unknownEnv(environ) {
+		d.say("settings", warn, v.String(), "worker config lists all settings")
 	}
-	if _, _, err := loadPolicy(d.config.policy); err != nil {
-		d.sayError("policy", err)
-		return
-	}
-	if d.config.policy == "" {
+	if d.config.policy.file == "" {
 		d.say("policy", ok, "closed: no policy file is set", "")
 		return
 	}
-	d.say("policy", ok, d.config.policy, "")
+	d.say("policy", ok, d.config.policy.file, "")
 }
 
 func (d *doctor) engine(ctx context.Context) {
@@ -174,12 +170,8 @@ func (d *doctor) box(ctx context.Context, p *docker.Provider) {
 }
 
 func (d *doctor) tryBox(ctx context.Context, p *docker.Provider, image container.Image) (first time.Duration, err error) {
-	policy, defaults, err := loadPolicy(d.config.policy)
-	if err != nil {
-		return 0, err
-	}
-	spec, err := policy.Apply(container.Spec{
-		Name: "slipway-doctor-" + strings.ToLower(string(job.NewID())), Image: image.ID, Resources: defaults, Lifetime: time.Minute,
+	spec, err := d.config.policy.policy.Apply(container.Spec{
+		Name: "slipway-doctor-" + strings.ToLower(string(job.NewID())), Image: image.ID, Resources: d.config.policy.defaults, Lifetime: time.Minute,
 		Labels: map[string]string{container.LabelProduct: container.Product, container.LabelWorker: "doctor"},
 	})
 	if err != nil {

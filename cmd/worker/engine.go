@@ -18,7 +18,7 @@ type toolConfig struct {
 	set        *settings.Set
 	data       string
 	allowLocal bool
-	policy     string
+	policy     policyConfig
 	slots      int
 	docker     dockerConfig
 	log        logConfig
@@ -32,7 +32,7 @@ func addToolConfig(cmd *cobra.Command, level, data string) *toolConfig {
 	t.set = settings.New(cmd.Flags())
 	cmd.Flags().StringVar(&t.data, "data", "", data)
 	cmd.Flags().BoolVar(&t.allowLocal, "allow-local", false, "run the steps "+unisolated)
-	t.set.String(&t.policy, "policy", "", "YAML file that says what jobs may ask for; without one they may ask for everything")
+	addPolicy(t.set, &t.policy, "they may ask for everything")
 	addDocker(t.set, &t.docker)
 	addLog(t.set, &t.log, "text")
 	t.set.Lookup("log.level").Default(level)
@@ -66,14 +66,11 @@ func (t *toolConfig) provider(ctx context.Context) (container.Provider, error) {
 }
 
 // apply gives s what t says about it.
-func (t *toolConfig) apply(s *service) error {
+func (t *toolConfig) apply(s *service) {
 	s.slots = t.slots
-	if t.policy == "" {
-		return nil
+	if t.policy.file != "" {
+		s.policy, s.defaults = t.policy.policy, t.policy.defaults
 	}
-	var err error
-	s.policy, s.defaults, err = loadPolicy(t.policy)
-	return err
 }
 
 // confess says what protection the jobs' steps do not meet.
@@ -81,9 +78,9 @@ func (t *toolConfig) confess(say func(format string, args ...any)) {
 	switch {
 	case t.allowLocal:
 		say("no isolation: steps run as plain processes on this machine")
-	case t.policy == "":
+	case t.policy.file == "":
 		say("open policy: jobs may ask for network, root and any amount of memory; --policy FILE says otherwise")
 	default:
-		say("policy of %s", t.policy)
+		say("policy of %s", t.policy.file)
 	}
 }

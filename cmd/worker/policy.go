@@ -1,51 +1,34 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 
-	"go.yaml.in/yaml/v4"
-
-	"slipway/cmd/internal/exit"
 	"slipway/container"
 	"slipway/job"
+	"slipway/job/jobyaml"
 )
 
 // policyFile is the form of a policy in its file, see docs/policy.md.
 type policyFile struct {
-	Allow    []container.Relaxation `yaml:"allow"`
-	Always   []container.Relaxation `yaml:"always"`
-	Images   []string               `yaml:"images"`
-	Max      resources              `yaml:"max"`
-	Defaults resources              `yaml:"defaults"`
+	Allow    []container.Relaxation `json:"allow"`
+	Always   []container.Relaxation `json:"always"`
+	Images   []string               `json:"images"`
+	Max      resources              `json:"max"`
+	Defaults resources              `json:"defaults"`
 }
 
 // resources are written as in a job: numbers, and sizes such as 4GiB.
 type resources struct {
-	CPUs   float64 `yaml:"cpus"`
-	Memory size    `yaml:"memory"`
-	Pids   int64   `yaml:"pids"`
-	Disk   size    `yaml:"disk"`
-	Tmp    size    `yaml:"tmp"`
-	Shm    size    `yaml:"shm"`
-	Files  int64   `yaml:"files"`
-}
-
-// size reads a job.Bytes; a bare number is bytes.
-type size int64
-
-// UnmarshalYAML accepts what a job accepts.
-func (s *size) UnmarshalYAML(n *yaml.Node) error {
-	var b job.Bytes
-	if err := b.UnmarshalText([]byte(n.Value)); err != nil {
-		return err // the decoder adds the line
-	}
-	*s = size(b)
-	return nil
+	CPUs   float64   `json:"cpus"`
+	Memory job.Bytes `json:"memory"`
+	Pids   int64     `json:"pids"`
+	Disk   job.Bytes `json:"disk"`
+	Tmp    job.Bytes `json:"tmp"`
+	Shm    job.Bytes `json:"shm"`
+	Files  int64     `json:"files"`
 }
 
 func (r resources) spec() container.Resources {
@@ -54,48 +37,78 @@ func (r resources) spec() container.Resources {
 	}
 }
 
-// loadPolicy reads the policy in the file called name, and what it says about the resources of a job
-// that asks for none; the rest is container.DefaultResources, cut to the policy. Without a name everything is closed.
-func loadPolicy(name string) (container.Policy, container.Resources, error) {
-	if name == "" {
-		return container.Policy{}, container.Resources{}, nil
-	}
-	data, err := os.ReadFile(name)
-	if err != nil {
-		return container.Policy{}, container.Resources{}, exit.Usagef("--policy: %w", err)
-	}
-	p, defaults, err := parsePolicy(data)
-	if err != nil {
-		return p, defaults, exit.Usagef("%s: %w", name, err)
-	}
-	return p, defaults, nil
+// policyConfig is what jobs may ask for, and what one gets that asks for nothing; the
+// rest is container.DefaultResources, cut to the policy.
+type policyConfig struct {
+	file     string
+	policy   container.Policy
+	defaults container.Resources
 }
 
+// load reads the file. Without one everything is closed.
+func (c *policyConfig) load() error {
+	if c.file == "" {
+		return nil
+	}
+	data, err := os.ReadFile(c.file)
+	if err != nil {
+		return fmt.Errorf("read the policy: %w", err)
+	}
+	c.policy, c.defaults, err = parsePolicy(data)
+	var many job.Errors
+	if !errors.As(err, &many) {
+		return err // no mistake in the file, mostly none at all
+	}
+	lines := make([]string, len(many))
+	for i, one := range many {
+		lines[i] = one.In(c.file)
+	}
+	return errors.New(strings.Join(lines, "\n"))
+}
+
+// parsePolicy reads a policy as strictly as a job is read. Its error is job.Errors.
 func parsePolicy(data []byte) (container.Policy, container.Resources, error) {
-	var f policyFile
-	dec := yaml.NewDecoder(bytes.NewReader(data))
-	dec.KnownFields(true)
-	if err := dec.Decode(&f); err != nil && !errors.Is(err, io.EOF) {
-		return container.Policy{}, container.Resources{}, explainYAML(err)
+	root, err := jobyaml.Parse(data)
+	if one := (*job.FieldError)(nil); errors.As(err, &one) {
+		return container.Policy{}, container.Resources{}, job.Errors{one}
 	}
-	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		return container.Policy{}, container.Resources{}, errors.New("more than one document")
-	}
-	p := container.Policy{Allow: f.Allow, Always: f.Always, Images: f.Images, Max: f.Max.spec()}
-	if err := p.Validate(); err != nil {
+	if err != nil || root.Kind == job.NodeNull {
 		return container.Policy{}, container.Resources{}, err
 	}
-	return p, f.Defaults.spec(), nil
+	var f policyFile
+	if err := root.Fill(&f, f.check); err != nil {
+		return container.Policy{}, container.Resources{}, err
+	}
+	return f.policy(), f.Defaults.spec(), nil
 }
 
-// explainYAML takes our Go types out of the decoder's words.
-func explainYAML(err error) error {
-	text := strings.TrimPrefix(err.Error(), "yaml: construct errors: ")
-	for _, typ := range []any{policyFile{}, resources{}} {
-		text = strings.ReplaceAll(text, fmt.Sprintf(" not found in type %T", typ), ": no such key; docs/policy.md has them all")
-	}
-	return errors.New(text)
+func (f *policyFile) policy() container.Policy {
+	return container.Policy{Allow: f.Allow, Always: f.Always, Images: f.Images, Max: f.Max.spec()}
 }
+
+// check finds what breaks the policy's own rules, and defaults that it would refuse to every job.
+func (f *policyFile) check() job.Errors {
+	_, err := f.policy().Apply(container.Spec{Name: container.Product, Resources: f.Defaults.spec()})
+	var policy *container.PolicyError
+	var denied *container.Denied
+	var spec *container.SpecError
+	switch {
+	case errors.As(err, &policy):
+		var known []string
+		for _, r := range container.Relaxations() {
+			known = append(known, string(r))
+		}
+		return job.Errors{{Path: policy.Key, Message: policy.Detail + job.DidYouMean(job.Nearest(policy.Word, known))}}
+	case errors.As(err, &denied):
+		return job.Errors{{Path: defaultsPath(denied.Field), Message: "beyond " + denied.Key + ": " + denied.Detail}}
+	case errors.As(err, &spec):
+		return job.Errors{{Path: defaultsPath(spec.Field), Message: spec.Detail}}
+	}
+	return nil
+}
+
+// defaultsPath is where the file has what a job has as resources.
+func defaultsPath(field string) string { return "defaults." + strings.TrimPrefix(field, "resources.") }
 
 // openPolicy lets a job ask for everything: for one's own jobs on one's own machine.
 func openPolicy() container.Policy {

@@ -41,22 +41,22 @@ func TestPolicyPage_Example(t *testing.T) {
 	if !ok {
 		t.Fatalf("max: got %v, want a map", keys["max"])
 	}
-	for _, name := range yamlNames(reflect.TypeFor[policyFile]()) {
+	for _, name := range keysOf(reflect.TypeFor[policyFile]()) {
 		if _, ok := keys[name]; !ok {
 			t.Errorf("docs/policy.md: the example lacks %s", name)
 		}
 	}
-	for _, name := range yamlNames(reflect.TypeFor[resources]()) {
+	for _, name := range keysOf(reflect.TypeFor[resources]()) {
 		if _, ok := limits[name]; !ok {
 			t.Errorf("docs/policy.md: the example lacks max.%s", name)
 		}
 	}
 }
 
-func yamlNames(t reflect.Type) []string {
+func keysOf(t reflect.Type) []string {
 	var names []string
 	for i := range t.NumField() {
-		names = append(names, t.Field(i).Tag.Get("yaml"))
+		names = append(names, t.Field(i).Tag.Get("json"))
 	}
 	return names
 }
@@ -78,7 +78,7 @@ func TestPolicyPage_Defaults(t *testing.T) {
 	if d.Disk != 0 {
 		t.Errorf("disk: got %d, the page says that there is no bound", d.Disk)
 	}
-	names := yamlNames(reflect.TypeFor[resources]())
+	names := keysOf(reflect.TypeFor[resources]())
 	want := fmt.Sprintf("| %s |\n|---|---|---|---|---|---|---|\n| %v | %s | %d | the engine's | %s | %s | %d |\n", strings.Join(names, " | "),
 		d.CPUs, job.Bytes(d.Memory), d.Pids, job.Bytes(d.Tmp), job.Bytes(d.Shm), d.Files)
 	if !strings.Contains(readPolicyPage(t), want) {

@@ -88,16 +88,11 @@ func (a *app) runFile(ctx context.Context, t *toolConfig, j *job.Job, p live.Pri
 
 // oneJob runs a worker until the result of j is there.
 func (a *app) oneJob(ctx context.Context, t *toolConfig, e *embedded, provider container.Provider, j *job.Job, p live.Printer) (*job.Result, error) {
-	log, err := newLogger(t.log, a.sys.Err)
-	if err != nil {
-		return nil, err
-	}
+	log := newLogger(t.log, a.sys.Err)
 	s := e.service("run")
 	s.provider, s.log, s.say = provider, log, p.Note
-	s.softStop = -1 // when we stop, the job has its result, or nobody waits for it
-	if err := t.apply(s); err != nil {
-		return nil, err
-	}
+	s.softStop = 0 // when we stop, the job has its result, or nobody waits for it
+	t.apply(s)
 	client := e.conn.Client()
 	if err := client.Submit(ctx, j); err != nil && !errors.Is(err, job.ErrExists) {
 		return nil, fmt.Errorf("submit job %s: %w", j.ID, err)

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
 
-	"slipway/cmd/internal/exit"
 	"slipway/container"
 	"slipway/container/docker"
 	"slipway/job/natsqueue"
@@ -54,12 +53,9 @@ func newServe(a *app) *cobra.Command {
 }
 
 func (a *app) serve(ctx context.Context, c *config) (err error) {
-	log, err := newLogger(c.log, a.sys.Err)
-	if err != nil {
-		return err
-	}
-	for _, name := range c.unknownEnv(a.sys.Environ) {
-		log.Warn("variable is set, but there is no such setting", zap.String("variable", name))
+	log := newLogger(c.log, a.sys.Err)
+	for _, v := range c.unknownEnv(a.sys.Environ) {
+		log.Warn(v.String(), zap.String("variable", v.Name))
 	}
 	// An interrupt during the start ends it; afterwards they are for the worker.
 	startCtx, started := a.sys.Interruptible(ctx)
@@ -84,12 +80,10 @@ func (c *config) open(ctx context.Context, log *zap.Logger) (s *service, closeAl
 	}()
 	s = &service{
 		name: c.name, slots: c.slots, queues: c.queues, prefix: c.s3.prefix, timing: c.nats.Timing, softStop: c.softStop, log: log,
+		policy: c.policy.policy, defaults: c.policy.defaults,
 	}
 	if s.name == "" {
 		s.name = runner.DefaultName()
-	}
-	if s.policy, s.defaults, err = loadPolicy(c.policy); err != nil {
-		return nil, nil, err
 	}
 	listener, err := c.listen(ctx)
 	if err != nil {
@@ -157,7 +151,7 @@ func ignoreClosed(err error) error {
 }
 
 func (c *config) listen(ctx context.Context) (net.Listener, error) {
-	if c.metricsAddr == "off" {
+	if c.metricsAddr == metricsOff {
 		return nil, nil
 	}
 	l, err := metrics.Listen(ctx, c.metricsAddr)
@@ -201,7 +195,7 @@ func (c *s3Config) open(ctx context.Context) (*s3store.Store, error) {
 		Endpoint: c.endpoint, Region: c.region, Bucket: c.bucket, AccessKey: c.accessKey, SecretKey: c.secretKey, PathStyle: c.pathStyle,
 	})
 	if err != nil {
-		return nil, exit.Usagef("%w\nSet SLIPWAY_S3_ENDPOINT, SLIPWAY_S3_BUCKET, SLIPWAY_S3_ACCESS_KEY and SLIPWAY_S3_SECRET_KEY, or s3 in the file given with --config; worker config shows what is in force", err)
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()

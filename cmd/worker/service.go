@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,8 +37,8 @@ type service struct {
 	timing   job.Timing
 	policy   container.Policy
 	defaults container.Resources
-	softStop time.Duration
-	listener net.Listener // of the metrics; nil: they are not served
+	softStop time.Duration // 0: running jobs are stopped at once, which is not what it means to a runner
+	listener net.Listener  // of the metrics; nil: they are not served
 	log      *zap.Logger
 	// say tells the person in front of the program what goes on.
 	say func(format string, args ...any)
@@ -86,7 +87,7 @@ func (s *service) run(ctx context.Context, interrupts <-chan struct{}) (err erro
 func (s *service) worker(ctx context.Context, observer runner.Observer) (*runner.Worker, *natsqueue.Consumer, error) {
 	cfg := runner.Config{
 		Name: s.name, Provider: s.provider, Store: s.store, Prefix: s.prefix, Slots: s.slots, Policy: s.policy,
-		Resources: s.defaults, Timing: s.timing, SoftStop: s.softStop, Logger: s.log, Observer: observer,
+		Resources: s.defaults, Timing: s.timing, SoftStop: cmp.Or(s.softStop, -1), Logger: s.log, Observer: observer,
 	}
 	consumer, err := s.conn.Consumer(ctx, natsqueue.ConsumerConfig{Worker: s.name, Queues: s.queues, Slots: s.slots, Version: cli.Version()})
 	if err != nil {

@@ -2,11 +2,8 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 
-	"slipway/cmd/internal/exit"
 	"slipway/cmd/internal/settings"
 	"slipway/job"
 	"slipway/job/natsqueue"
@@ -27,9 +24,16 @@ const DefaultNATS = "nats://127.0.0.1:4222"
 
 // Register adds the settings that both programs have.
 func (n *NATS) Register(set *settings.Set) {
-	set.String(&n.URL, "nats.url", DefaultNATS, "where the queue's nats-server is; several with commas")
-	set.String(&n.Creds, "nats.creds", "", "file with the NATS credentials")
-	set.String(&n.Prefix, "nats.prefix", "slipway", "put before the names of all streams and subjects, so that several installations can share a server")
+	set.String(&n.URL, "nats.url", DefaultNATS, "where the queue's nats-server is; several with commas").
+		Check(func() error { return natsqueue.CheckURL(n.URL) })
+	set.String(&n.Creds, "nats.creds", "", "file with the NATS credentials").Check(func() error {
+		if n.Creds == "" {
+			return nil
+		}
+		return natsqueue.CheckCreds(n.Creds)
+	})
+	set.String(&n.Prefix, "nats.prefix", "slipway", "put before the names of all streams and subjects, so that several installations can share a server").
+		Check(func() error { return natsqueue.CheckPrefix(n.Prefix) })
 }
 
 // Connect opens the queue. Its error says which setting to look at.
@@ -37,13 +41,7 @@ func (n *NATS) Connect(ctx context.Context, name string) (*natsqueue.Conn, error
 	conn, err := natsqueue.Connect(ctx, natsqueue.Config{
 		URL: n.URL, CredsFile: n.Creds, Name: name, Prefix: n.Prefix, Replicas: n.Replicas, Queues: n.Queues, Timing: n.Timing,
 	})
-	var path *fs.PathError
-	switch {
-	case errors.As(err, &path):
-		return nil, exit.Usagef("%w\nSet --nats-creds or SLIPWAY_NATS_CREDS to the file with the NATS credentials", err)
-	case err != nil && !errors.Is(err, job.ErrUnavailable) && ctx.Err() == nil: // a setting, not the way to the server
-		return nil, exit.Usagef("%w\nworker config shows the settings of a worker; those of submit are --nats-url, --nats-creds and --nats-prefix, or SLIPWAY_NATS_URL and so on", err)
-	case err != nil:
+	if err != nil {
 		return nil, fmt.Errorf("%w\nThe queue was looked for at %s. Is a nats-server with JetStream there? Set --nats-url or SLIPWAY_NATS_URL, and --nats-creds or SLIPWAY_NATS_CREDS if it wants credentials; worker dev starts one of its own",
 			err, settings.MaskURLs(n.URL))
 	}

@@ -32,6 +32,8 @@ type Setting struct {
 	flag    *pflag.Flag
 	envName []string
 	source  string
+	given   string // how messages name it: by what gave the value
+	check   func() error
 }
 
 // Flag is the name on the command line, with its dashes. Empty for a secret.
@@ -47,6 +49,12 @@ func (s *Setting) Env() string { return s.envName[0] }
 
 // Source says where the value came from: FromFlag, FromEnv, FromFile or FromDefault, the latter three with detail.
 func (s *Setting) Source() string { return s.source }
+
+// Check adds the rule for the value. Resolve calls it; the error says what is wanted, and no name.
+func (s *Setting) Check(rule func() error) *Setting {
+	s.check = rule
+	return s
+}
 
 // Default replaces the default.
 func (s *Setting) Default(v string) {
@@ -101,6 +109,13 @@ type Set struct {
 	public *pflag.FlagSet // the command's own
 	list   []*Setting
 	byKey  map[string]*Setting
+	rules  []rule
+}
+
+// rule is what several settings must be together.
+type rule struct {
+	keys  []string
+	check func() error
 }
 
 // New returns an empty Set whose flags go to flags.
@@ -155,12 +170,17 @@ func (s *Set) Strings(p *[]string, key string, def []string, usage string) *Sett
 	return s.add(key, false)
 }
 
+// Together adds a rule that no setting can keep alone. Its error is put to those of keys that somebody gave.
+func (s *Set) Together(check func() error, keys ...string) {
+	s.rules = append(s.rules, rule{keys, check})
+}
+
 // Lookup returns the setting with key, or nil.
 func (s *Set) Lookup(key string) *Setting { return s.byKey[key] }
 
 func (s *Set) add(key string, secret bool) *Setting {
 	st := &Setting{
-		Key: key, Secret: secret, source: FromDefault,
+		Key: key, Secret: secret, source: FromDefault, given: key, check: func() error { return nil },
 		flag: s.all.Lookup(flagName(key)), envName: []string{EnvPrefix + strings.ToUpper(strings.ReplaceAll(flagName(key), "-", "_"))},
 	}
 	if !secret {

@@ -1,6 +1,8 @@
 package settings
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -111,16 +113,20 @@ func TestResolve_Refuses(t *testing.T) {
 		file string
 		want []string // parts of the message
 	}{
-		"unknown key":         {file: "slots: 1\nnats:\n  ulr: x\n", want: []string{"c.yaml:3", "nats.ulr", "did you mean nats.url"}},
+		"unknown key":         {file: "slots: 1\nnats:\n  ulr: x\n", want: []string{"c.yaml:3:3", "nats.ulr", "did you mean \"nats.url\""}},
 		"far from every key":  {file: "zzzzzzzz: 1", want: []string{"c.yaml:1", "zzzzzzzz", "no such setting"}},
 		"wrong type":          {file: "slots: many", want: []string{"c.yaml:1", "slots", "integer"}},
 		"group without keys":  {file: "nats: nats://x", want: []string{"c.yaml:1", "nats", "key: value"}},
 		"value with keys":     {file: "slots: {a: 1}", want: []string{"c.yaml:1", "slots", "single value"}},
 		"no value":            {file: "slots:", want: []string{"slots", "no value"}},
-		"given twice":         {file: "slots: 1\nslots: 2", want: []string{"slots"}},
+		"given twice":         {file: "slots: 1\nslots: 2", want: []string{"c.yaml:2:1", "slots", "given twice"}},
 		"a list at the top":   {file: "- a", want: []string{"c.yaml:1", "key: value"}},
-		"two documents":       {file: "slots: 1\n---\nslots: 2", want: []string{"more than one document"}},
-		"broken yaml":         {file: "slots: [", want: []string{"c.yaml"}},
+		"two documents":       {file: "slots: 1\n---\nslots: 2", want: []string{"c.yaml:2", "second document"}},
+		"group given twice":   {file: "nats: {}\nnats: {url: x}", want: []string{"c.yaml:2:1", "nats", "given twice"}},
+		"broken yaml":         {file: "slots: [", want: []string{"c.yaml:2:1: not YAML"}},
+		"indented by a tab":   {file: "nats:\n\turl: x", want: []string{"c.yaml:2:1", "not with tabs"}},
+		"anchor":              {file: "slots: &a 3", want: []string{"c.yaml:1:8", "anchors"}},
+		"all mistakes":        {file: "slost: 1\nslots: []\nques: a", want: []string{"c.yaml:1:1", "c.yaml:3:1"}},
 		"bad variable":        {env: "SLIPWAY_SLOTS=many", want: []string{"SLIPWAY_SLOTS", "integer"}},
 		"bad duration":        {env: "SLIPWAY_SOFT_STOP=5", want: []string{"SLIPWAY_SOFT_STOP"}},
 		"bad size":            {file: "log: {limit: big}", want: []string{"c.yaml:1", "log.limit", "big"}},
@@ -173,8 +179,8 @@ func TestMaskURLs(t *testing.T) {
 
 func TestUnknownEnv(t *testing.T) {
 	s, _ := setup(t)
-	got := s.UnknownEnv([]string{"SLIPWAY_SLOT=1", "SLIPWAY_SLOTS=1", "HOME=/", "AWS_SECRET_ACCESS_KEY=x"})
-	if want := []string{"SLIPWAY_SLOT"}; !slices.Equal(got, want) {
+	got := s.UnknownEnv([]string{"SLIPWAY_SLOT=1", "SLIPWAY_SLOTS=1", "HOME=/", "AWS_SECRET_ACCESS_KEY=x", "SLIPWAY_ZZZZZZ=1"})
+	if want := []UnknownVariable{{"SLIPWAY_SLOT", "SLIPWAY_SLOTS"}, {"SLIPWAY_ZZZZZZ", ""}}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
@@ -188,4 +194,52 @@ func FuzzParse(f *testing.F) {
 		s, _ := setup(t)
 		_ = s.Resolve(nil, "c.yaml", strings.NewReader(in)) // must not panic
 	})
+}
+
+// TestResolve_Checks: a refused value is named by what gave it, and all of them are told at once.
+func TestResolve_Checks(t *testing.T) {
+	check := func(s *Set, v *values) {
+		s.Lookup("slots").Check(func() error {
+			if v.slots < 0 {
+				return errors.New("want 0 or more")
+			}
+			return nil
+		})
+		s.Lookup("nats.url").Check(func() error {
+			if v.url == "bad" {
+				return errors.New("want a URL")
+			}
+			return nil
+		})
+		s.Together(func() error {
+			if v.path && v.slots == 1 {
+				return errors.New("too few slots")
+			}
+			return nil
+		}, "slots", "s3.path_style", "queues")
+	}
+	for name, tc := range map[string]struct {
+		args []string
+		env  []string
+		file string
+		want string
+	}{
+		"good":                {},
+		"flag":                {args: []string{"--slots=-1"}, want: "--slots: want 0 or more"},
+		"variable":            {env: []string{"SLIPWAY_SLOTS=-1"}, want: "variable SLIPWAY_SLOTS: want 0 or more"},
+		"file":                {file: "nats:\n  url: bad", want: "c.yaml:2:8: nats.url: want a URL"},
+		"what is not used":    {file: "slots: -1", env: []string{"SLIPWAY_SLOTS=1"}},
+		"all":                 {args: []string{"--nats-url=bad"}, file: "slots: -1", want: "--nats-url: want a URL\nc.yaml:1:8: slots: want 0 or more"},
+		"together":            {args: []string{"--slots=1"}, file: "s3: {path_style: true}", want: "--slots, c.yaml:1:18: s3.path_style: too few slots"},
+		"together, but alone": {args: []string{"--slots=1", "--nats-url=bad"}, file: "s3: {path_style: true}", want: "--nats-url: want a URL"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, v := setup(t, tc.args...)
+			check(s, v)
+			err := s.Resolve(tc.env, "c.yaml", strings.NewReader(tc.file))
+			if got := fmt.Sprint(err); err == nil && tc.want != "" || err != nil && got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
 }

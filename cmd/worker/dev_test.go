@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"slipway/job"
+	"slipway/job/natsqueue"
+	"slipway/test/await"
+)
+
+// devProcess is `worker dev` in a process of its own, so that it gets real signals.
+type devProcess struct {
+	t       *testing.T
+	cmd     *exec.Cmd
+	out     *await.Buffer
+	ended   chan struct{}
+	client  *natsqueue.Client
+	metrics string
+}
+
+func startDev(t *testing.T, softStop string) *devProcess {
+	t.Helper()
+	needLinux(t)
+	d := &devProcess{t: t, out: &await.Buffer{}, ended: make(chan struct{})}
+	d.cmd = exec.Command(os.Args[0], "dev", "--allow-local", "--data", t.TempDir(), "--slots", "1", "--soft-stop", softStop)
+	d.cmd.Env = append(os.Environ(), asWorker+"=1", noEngine)
+	d.cmd.Stdout, d.cmd.Stderr = d.out, d.out
+	if err := d.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { defer close(d.ended); _ = d.cmd.Wait() }()
+	t.Cleanup(func() {
+		_ = d.cmd.Process.Kill()
+		<-d.ended
+		if t.Failed() {
+			t.Logf("worker dev printed:\n%s", d.out)
+		}
+	})
+	await.True(t, 30*time.Second, "worker dev says how to submit", func() bool { return strings.Contains(d.out.String(), "Ctrl-C ends it") })
+	url := regexp.MustCompile(`nats://\S+`).FindString(d.out.String())
+	d.metrics = regexp.MustCompile(`http://\S+/metrics`).FindString(d.out.String())
+	conn, err := natsqueue.Connect(t.Context(), natsqueue.Config{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	d.client = conn.Client()
+	return d
+}
+
+func (d *devProcess) start(script string) job.ID {
+	d.t.Helper()
+	j := &job.Job{ID: job.NewID(), Image: "x", Steps: []job.Step{{Run: script}}}
+	if err := d.client.Submit(d.t.Context(), j); err != nil {
+		d.t.Fatal(err)
+	}
+	d.state(j.ID, job.StateRunning)
+	return j.ID
+}
+
+func (d *devProcess) state(id job.ID, want job.State) {
+	d.t.Helper()
+	await.True(d.t, 30*time.Second, "job is "+string(want), func() bool {
+		st, err := d.client.Status(d.t.Context(), id)
+		return err == nil && st.State == want
+	})
+}
+
+func (d *devProcess) get(url string) int {
+	d.t.Helper()
+	req, err := http.NewRequestWithContext(d.t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	client := http.Client{Timeout: 10 * time.Second}
+	defer client.CloseIdleConnections()
+	res, err := client.Do(req)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	return res.StatusCode
+}
+
+func (d *devProcess) signal() {
+	d.t.Helper()
+	if err := d.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// TestDev_Drain: one SIGTERM lets the running job finish, and says so.
+func TestDev_Drain(t *testing.T) {
+	d := startDev(t, "30s")
+	id := d.start("sleep 5")
+	ready := strings.Replace(d.metrics, "/metrics", "/readyz", 1)
+	if got := d.get(d.metrics); got != http.StatusOK {
+		t.Errorf("GET /metrics: %d", got)
+	}
+	if got := d.get(ready); got != http.StatusOK {
+		t.Errorf("GET /readyz while it works: %d, want 200", got)
+	}
+	result := make(chan *job.Result, 1)
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		r, _ := d.client.Result(ctx, id)
+		result <- r
+	}()
+	d.signal()
+	await.True(t, 30*time.Second, "it says what it waits for", func() bool { return strings.Contains(d.out.String(), "waiting for 1 running job") })
+	if r := <-result; r == nil || r.Outcome != job.Succeeded || r.Attempt != 1 {
+		t.Errorf("result: got %+v, want succeeded in attempt 1", r)
+	}
+	<-d.ended
+	if got := d.cmd.ProcessState.ExitCode(); got != 0 {
+		t.Errorf("exit code after a drain: got %d, want 0", got)
+	}
+}
+
+// TestDev_StopAtOnce: the second SIGTERM does not wait for the job.
+func TestDev_StopAtOnce(t *testing.T) {
+	d := startDev(t, "30s")
+	d.start("sleep 60")
+	begun := time.Now()
+	d.signal()
+	await.True(t, 30*time.Second, "it drains", func() bool { return strings.Contains(d.out.String(), "draining") })
+	d.signal()
+	d.endsSoon(begun)
+}
+
+// TestDev_NoSoftStop: 0 is no time, not the default.
+func TestDev_NoSoftStop(t *testing.T) {
+	d := startDev(t, "0s")
+	d.start("sleep 60")
+	begun := time.Now()
+	d.signal()
+	d.endsSoon(begun)
+}
+
+func (d *devProcess) endsSoon(begun time.Time) {
+	d.t.Helper()
+	<-d.ended
+	if took := time.Since(begun); took > 15*time.Second {
+		d.t.Errorf("took %v", took)
+	}
+	if got := d.cmd.ProcessState.ExitCode(); got != 0 {
+		d.t.Errorf("exit code: got %d, want 0", got)
+	}
+}

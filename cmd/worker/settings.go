@@ -1,0 +1,168 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"slipway/cmd/internal/cli"
+	"slipway/cmd/internal/settings"
+	"slipway/container/docker"
+	"slipway/job"
+	"slipway/job/natsqueue"
+	"slipway/metrics"
+	"slipway/runner"
+	"slipway/sync/s3store"
+)
+
+// config is everything that serve can be told.
+type config struct {
+	file string
+	set  *settings.Set
+
+	name   string
+	slots  int
+	queues []string
+	policy policyConfig
+	nats   cli.NATS
+	s3     s3Config
+	docker dockerConfig
+
+	metricsAddr string
+	softStop    time.Duration
+	log         logConfig
+}
+
+type s3Config struct {
+	endpoint, region, bucket, accessKey, secretKey, prefix string
+	pathStyle, createBucket                                bool
+}
+
+type dockerConfig struct{ host string }
+
+type logConfig struct{ level, format string }
+
+// addConfig adds the settings of a worker to flags.
+func addConfig(flags *pflag.FlagSet) *config {
+	c := &config{}
+	flags.StringVar(&c.file, "config", "", "YAML `file` with settings (SLIPWAY_CONFIG)")
+	set := settings.New(flags)
+	c.set = set
+	set.String(&c.name, "name", "", "tells this worker from all others; default: the host's name and a random part").
+		Check(unlessEmpty(&c.name, runner.CheckName))
+	addSlots(set, &c.slots)
+	set.Strings(&c.queues, "queues", []string{job.DefaultQueue}, "the queues to serve").
+		Check(func() error { return natsqueue.CheckQueues(c.queues) })
+	addPolicy(set, &c.policy, "everything is closed")
+	c.nats.Register(set)
+	set.Int(&c.nats.Replicas, "nats.replicas", 1, "copies of each stream, when this worker makes them: 1, 3 or 5").
+		Check(func() error { return natsqueue.CheckReplicas(c.nats.Replicas) })
+	addS3(set, &c.s3)
+	addDocker(set, &c.docker)
+	set.String(&c.metricsAddr, "metrics.addr", metrics.DefaultAddr, "where /metrics, /livez and /readyz are served; off: nowhere").
+		Check(func() error {
+			if c.metricsAddr == metricsOff {
+				return nil
+			}
+			return metrics.CheckAddr(c.metricsAddr)
+		})
+	addSoftStop(set, &c.softStop, runner.DefaultSoftStop, "SIGTERM")
+	addTiming(set, &c.nats.Timing)
+	addLog(set, &c.log, "json")
+	return c
+}
+
+// metricsOff is the address that serves no metrics.
+const metricsOff = "off"
+
+// unlessEmpty is check for a text that may be left out.
+func unlessEmpty(p *string, check func(string) error) func() error {
+	return func() error {
+		if *p == "" {
+			return nil
+		}
+		return check(*p)
+	}
+}
+
+func addSlots(set *settings.Set, slots *int) {
+	const most = 4096 // far beyond any engine: a slip of the finger, which would fill the memory with idle slots
+	set.Int(slots, "slots", 0, "how many jobs run at once; 0: one per processor").Check(func() error {
+		if *slots < 0 || *slots > most {
+			return fmt.Errorf("want 0 to %d, not %d", most, *slots)
+		}
+		return nil
+	})
+}
+
+func addPolicy(set *settings.Set, c *policyConfig, without string) {
+	set.String(&c.file, "policy", "", "YAML file that says what jobs may ask for; without one "+without).Check(c.load)
+}
+
+func addS3(set *settings.Set, c *s3Config) {
+	set.String(&c.endpoint, "s3.endpoint", "", "URL of the S3 service; empty: Amazon's").Check(unlessEmpty(&c.endpoint, s3store.CheckEndpoint))
+	set.String(&c.region, "s3.region", "us-east-1", "region of the bucket").Check(unlessEmpty(&c.region, s3store.CheckRegion))
+	set.String(&c.bucket, "s3.bucket", "", "bucket for workspaces, inputs and logs; empty: no store, jobs that need one are refused").
+		Check(unlessEmpty(&c.bucket, s3store.CheckBucket))
+	set.String(&c.prefix, "s3.prefix", "", "put before every key in the bucket; ends with a slash").
+		Check(func() error { return runner.CheckPrefix(c.prefix) })
+	set.Bool(&c.pathStyle, "s3.path_style", true, "bucket in the URL's path, not in the host's name")
+	set.Bool(&c.createBucket, "s3.create_bucket", false, "make the bucket if it is missing")
+	set.Secret(&c.accessKey, "s3.access_key", "access key").AlsoEnv("AWS_ACCESS_KEY_ID").
+		Check(func() error { return s3store.CheckKey(c.accessKey) })
+	set.Secret(&c.secretKey, "s3.secret_key", "secret key").AlsoEnv("AWS_SECRET_ACCESS_KEY").
+		Check(func() error { return s3store.CheckKey(c.secretKey) })
+	set.Together(func() error {
+		if c.bucket == "" && c.endpoint != "" {
+			return errors.New("s3.bucket is not set: name the bucket with --s3-bucket or SLIPWAY_S3_BUCKET")
+		}
+		return nil
+	}, "s3.endpoint")
+	set.Together(func() error {
+		if (c.accessKey == "") != (c.secretKey == "") || c.bucket != "" && c.accessKey == "" {
+			return errors.New("s3.access_key and s3.secret_key go together, and a bucket needs them: set SLIPWAY_S3_ACCESS_KEY and SLIPWAY_S3_SECRET_KEY")
+		}
+		return nil
+	}, "s3.bucket", "s3.access_key", "s3.secret_key")
+}
+
+func addDocker(set *settings.Set, c *dockerConfig) {
+	set.String(&c.host, "docker.host", "", "where the container engine is; default: unix:///var/run/docker.sock").AlsoEnv("DOCKER_HOST").
+		Check(unlessEmpty(&c.host, docker.CheckHost))
+}
+
+func addSoftStop(set *settings.Set, d *time.Duration, def time.Duration, signal string) {
+	set.Duration(d, "soft_stop", def, "how long running jobs may go on after a first "+signal).Check(func() error {
+		if *d < 0 {
+			return fmt.Errorf("want 0s or more, not %s", *d)
+		}
+		return nil
+	})
+}
+
+func addLog(set *settings.Set, c *logConfig, format string) {
+	set.String(&c.level, "log.level", "info", "debug, info, warn or error").
+		Check(func() error { return oneOf(c.level, "debug", "info", "warn", "error") })
+	set.String(&c.format, "log.format", format, "json or text").
+		Check(func() error { return oneOf(c.format, "json", "text") })
+}
+
+func oneOf(word string, words ...string) error {
+	if !slices.Contains(words, word) {
+		return fmt.Errorf("want one of %s, not %.40q%s", strings.Join(words, ", "), word, job.DidYouMean(job.Nearest(word, words)))
+	}
+	return nil
+}
+
+func addTiming(set *settings.Set, t *job.Timing) {
+	def := job.DefaultTiming()
+	set.Duration(&t.DeadMan, "timing.dead_man", def.DeadMan, "a box ends by itself after this time without a sign of its worker; less than lease")
+	set.Duration(&t.Lease, "timing.lease", def.Lease, "a worker gives a job up after this time without a confirmation; less than ack_wait")
+	set.Duration(&t.AckWait, "timing.ack_wait", def.AckWait, "another worker gets the job after this time; the same for all workers of a queue")
+	set.Duration(&t.Heartbeat, "timing.heartbeat", def.Heartbeat, "how often a worker confirms that it is there; at most half of lease")
+	set.Together(func() error { return t.Validate() }, "timing.dead_man", "timing.lease", "timing.ack_wait", "timing.heartbeat")
+}
