@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"slipway/cmd/internal/cli"
 	"slipway/cmd/internal/exit"
+	"slipway/cmd/internal/live"
 	"slipway/cmd/internal/settings"
 	"slipway/job"
 )
@@ -72,6 +74,11 @@ func (a *app) withClient(cmd *cobra.Command, do func(ctx context.Context, c job.
 func (a *app) open(ctx context.Context, do func(c job.Client) error) error {
 	if err := a.set.Resolve(a.sys.Environ, "", nil); err != nil {
 		return exit.UsageError(err)
+	}
+	for _, v := range a.set.UnknownEnv(a.sys.Environ) {
+		if v.Meant != "" { // any other one may be a worker's on the same machine
+			fmt.Fprintln(a.sys.Err, live.Line(v.String()))
+		}
 	}
 	client, closeClient, err := a.connect(ctx, a.nats)
 	if err != nil {

@@ -82,6 +82,29 @@ func TestQueueAway(t *testing.T) {
 	}
 }
 
+// TestMisspelledVariable: said once, on stderr, and not of what only a worker knows.
+func TestMisspelledVariable(t *testing.T) {
+	b := setup(t)
+	b.withQueue()
+	b.app.sys.Environ = []string{"SLIPWAY_NATS_ULR=nats://elsewhere:4222", "SLIPWAY_SLOTS=4", "SLIPWAY_S3_BUCKET=work", "SLIPWAY_CONFIG=worker.yaml"}
+	out, errOut, code := b.run("list", "-o", "json")
+	const want = `variable SLIPWAY_NATS_ULR is set, but there is no such setting: did you mean "SLIPWAY_NATS_URL"?` + "\n"
+	if code != 0 || out != "" || errOut != want {
+		t.Errorf("code %d, stdout %q, stderr %q, want 0, nothing and %q", code, out, errOut, want)
+	}
+}
+
+func TestSettings_Refused(t *testing.T) {
+	b := setup(t)
+	b.app.sys.Environ = []string{"SLIPWAY_NATS_PREFIX=A.B"}
+	_, errOut, code := b.run("list", "--nats-url", "http://me:secret@x", "--nats-creds", "/no/such")
+	for _, want := range []string{"--nats-url: want", "--nats-creds: want", "/no/such", "variable SLIPWAY_NATS_PREFIX: want"} {
+		if code != 2 || !strings.Contains(errOut, want) || strings.Contains(errOut, "secret") {
+			t.Errorf("code %d, stderr %q, want 2 and %q", code, errOut, want)
+		}
+	}
+}
+
 func TestValidate(t *testing.T) {
 	b := setup(t)
 	bad := b.file("image: x\nsteps:\n  - run: echo\n    timeut: 3s\n  - {}\n")
