@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"slipway/cmd/internal/cli"
+	"slipway/cmd/internal/settings"
 	"slipway/container"
 )
 
@@ -175,6 +177,22 @@ func TestSettings_Refused(t *testing.T) {
 					t.Errorf("%s of %s: the secret is in %q", cmd, s.Key, errOut)
 				}
 			}
+		}
+	}
+}
+
+// TestSettings_AreNoMisspellings: submit, which has the settings of the queue alone, does not take a worker's variable for one
+// of them that is misspelled.
+func TestSettings_AreNoMisspellings(t *testing.T) {
+	set := settings.New(pflag.NewFlagSet("", pflag.ContinueOnError))
+	new(cli.NATS).Register(set)
+	environ := []string{configVariable + "=x"}
+	for _, s := range addConfig(pflag.NewFlagSet("", pflag.ContinueOnError)).set.List() {
+		environ = append(environ, s.Env()+"=x")
+	}
+	for _, v := range set.UnknownEnv(environ) {
+		if v.Meant != "" {
+			t.Errorf("submit would say: %s", v)
 		}
 	}
 }

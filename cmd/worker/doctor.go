@@ -24,7 +24,8 @@ const doctorLong = `doctor looks at everything that a worker needs, with the set
 each whether it is well and what to do if not: the engine and its version, a box that is really
 made, the rights on the queue, the bucket, the clocks.
 
-Each line is ok, warn or fail. Exit code 1 if one fails. With --output json every line is
+Each line is ok, warn or fail. Exit code 1 if one fails; settings that make no sense end it before,
+with 2. With --output json every line is
 {"check":…,"status":…,"detail":…,"advice":…}.`
 
 // status says how a check went.

@@ -8,5 +8,7 @@
 //
 // A secret has no flag, since command lines can be read by every user of a
 // machine. The config file is read strictly: what is not understood is refused,
-// with its line.
+// with its line. Each setting has its rule beside its
+// name (Check, Together), and Resolve applies them: a value that is refused is refused under the name by which it was
+// given, before anything is done with it.
 package settings
