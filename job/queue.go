@@ -19,6 +19,9 @@ var (
 	ErrFull = errors.New("queue is full")
 	// ErrUnavailable: the queue's server does not answer. Whether the call took effect is unknown; all calls may be repeated.
 	ErrUnavailable = errors.New("queue unavailable")
+	// ErrNotSetUp: the server answers, and holds no such queue: its name is another one, or no worker was ever
+	// started. Waiting does not mend that.
+	ErrNotSetUp = errors.New("queue is not set up")
 )
 
 // Consumer is the worker's side of a queue. It is safe for concurrent use.
@@ -157,7 +160,7 @@ func (t Timing) Validate() error {
 }
 
 // Client is the producer's and the reader's side of a queue. It is safe for
-// concurrent use. All methods may return ErrUnavailable.
+// concurrent use. All methods may return ErrUnavailable and ErrNotSetUp.
 type Client interface {
 	// Submit puts the encoded job of a validated spec into its queue: one write,
 	// accepted once it returns nil or ErrExists, harmless to repeat. The job must

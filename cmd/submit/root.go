@@ -85,5 +85,5 @@ func (a *app) open(ctx context.Context, do func(c job.Client) error) error {
 		return err
 	}
 	defer closeClient()
-	return do(client)
+	return a.nats.Explain(do(client))
 }

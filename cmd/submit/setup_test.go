@@ -60,10 +60,10 @@ func (b *bundle) withQueue() *natsqueue.Conn {
 		b.t.Fatal(err)
 	}
 	b.t.Cleanup(srv.Close)
-	open := func(ctx context.Context) (*natsqueue.Conn, error) {
-		return natsqueue.Connect(ctx, natsqueue.Config{InProcess: srv})
+	open := func(ctx context.Context, prefix string) (*natsqueue.Conn, error) {
+		return natsqueue.Connect(ctx, natsqueue.Config{InProcess: srv, Prefix: prefix})
 	}
-	conn, err := open(b.t.Context())
+	conn, err := open(b.t.Context(), "")
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -71,8 +71,8 @@ func (b *bundle) withQueue() *natsqueue.Conn {
 	if err := conn.Setup(b.t.Context()); err != nil {
 		b.t.Fatal(err)
 	}
-	b.app.connect = func(ctx context.Context, _ cli.NATS) (job.Client, func(), error) {
-		c, err := open(ctx)
+	b.app.connect = func(ctx context.Context, n cli.NATS) (job.Client, func(), error) {
+		c, err := open(ctx, n.Prefix)
 		if err != nil {
 			return nil, nil, err
 		}

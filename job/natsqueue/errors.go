@@ -67,8 +67,7 @@ func isMissing(err error) bool {
 // transient reports whether the same call may work a moment later: no answer, or
 // an answer that says "not now".
 func transient(err error) bool {
-	var denied *PermissionError
-	if errors.Is(err, nats.ErrConnectionClosed) || errors.As(err, &denied) {
+	if errors.Is(err, nats.ErrConnectionClosed) || errors.Is(err, job.ErrUnavailable) || errors.Is(err, job.ErrNotSetUp) {
 		return false
 	}
 	var api *jetstream.APIError
@@ -100,13 +99,35 @@ func (c *Conn) retry(ctx context.Context, op, subject string, try func(context.C
 		if err == nil {
 			return nil
 		}
-		if errors.Is(err, job.ErrUnavailable) || !transient(err) {
+		if err = c.explainMissing(ctx, err); !transient(err) {
 			return fmt.Errorf("%s: %w", op, err)
 		}
 		if !wait(ctx, backoff) {
 			return fmt.Errorf("%s: %w: no answer from the NATS server at %s: %w", op, job.ErrUnavailable, c.where(), err)
 		}
 	}
+}
+
+// explainMissing makes err a job.ErrNotSetUp if the cause is that the server has no such streams. To publish or read,
+// nobody answers then; nor does anybody while a stream has no leader, which passes. A look at JOBS, the first
+// stream that Setup makes, tells the two apart: only a server that knows all streams says that there is none.
+func (c *Conn) explainMissing(ctx context.Context, err error) error {
+	looked := err
+	if errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrNoStreamResponse) {
+		api := "$JS.API.STREAM.INFO." + c.names.jobs()
+		if c.denials.get(api) != nil {
+			return err // an account that may not look has to wait and see
+		}
+		looked = c.once(ctx, api, func(ctx context.Context) error {
+			_, err := c.js.Stream(ctx, c.names.jobs())
+			return err
+		})
+	}
+	if !errors.Is(looked, jetstream.ErrStreamNotFound) {
+		return err
+	}
+	return fmt.Errorf("%w: the NATS server at %s has no streams of prefix %s (setting Prefix); a worker that starts with it makes them: %w",
+		job.ErrNotSetUp, c.where(), c.cfg.Prefix, err)
 }
 
 // once calls try a single time, and returns a PermissionError if that is why it got no answer.

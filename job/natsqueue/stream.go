@@ -93,9 +93,6 @@ func (c *Conn) subjects(ctx context.Context, stream, filter string) (map[string]
 		}
 		return err
 	})
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return nil, fmt.Errorf("%w: was the queue set up? Start a worker, or check Prefix (%s)", err, c.cfg.Prefix)
-	}
 	return found, err
 }
 

@@ -2,11 +2,8 @@ package natsqueue
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
-
-	"github.com/nats-io/nats.go/jetstream"
 
 	"slipway/job"
 )
@@ -48,11 +45,8 @@ func (c *Conn) submit(ctx context.Context, t token, notBefore time.Time) error {
 		msg = c.schedule(t, 1, 0, notBefore)
 	}
 	err := c.create(ctx, "submit", msg)
-	switch {
-	case isFull(err):
+	if isFull(err) {
 		return fmt.Errorf("submit: queue %s: %w: %w", t.queue, job.ErrFull, err)
-	case errors.Is(err, jetstream.ErrNoStreamResponse):
-		return fmt.Errorf("%w: was the queue set up? Start a worker, or check Prefix (%s)", err, c.cfg.Prefix)
 	}
 	return err
 }

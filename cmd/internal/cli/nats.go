@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"slipway/cmd/internal/settings"
@@ -46,4 +47,12 @@ func (n *NATS) Connect(ctx context.Context, name string) (*natsqueue.Conn, error
 			err, settings.MaskURLs(n.URL))
 	}
 	return conn, nil
+}
+
+// Explain adds to an error of the queue which setting to look at, if it is one of a setting.
+func (n *NATS) Explain(err error) error {
+	if !errors.Is(err, job.ErrNotSetUp) {
+		return err
+	}
+	return fmt.Errorf("%w\nSet --nats-prefix or SLIPWAY_NATS_PREFIX, which is %s here, to that of the workers; worker serve and worker doctor make the streams of theirs", err, n.Prefix)
 }

@@ -87,7 +87,7 @@ func Code(err error) (int, error) {
 			return known.Code, nil
 		}
 		return known.Code, err
-	case errors.Is(err, job.ErrNotFound):
+	case errors.Is(err, job.ErrNotFound), errors.Is(err, job.ErrNotSetUp):
 		return Usage, err
 	default:
 		return Errored, err

@@ -42,6 +42,7 @@ func TestCode(t *testing.T) {
 		"silent and more": {errors.Join(Silent(Failed), boom), Failed, true},
 		"unknown job":     {fmt.Errorf("status: %w", job.ErrNotFound), Usage, true},
 		"queue is away":   {fmt.Errorf("submit: %w", job.ErrUnavailable), Errored, true},
+		"no such queue":   {fmt.Errorf("submit: %w", job.ErrNotSetUp), Usage, true},
 		"queue is full":   {job.ErrFull, Errored, true},
 		"canceled in Err": {&Error{Code: Canceled, Err: boom}, Canceled, true},
 	} {
