@@ -269,7 +269,7 @@ func (q *Queue) decide(e *entry, r *job.Result) *job.Result {
 		r.FinishedAt = time.Now()
 	}
 	seq := uint64(1)
-	if n := len(e.events); n > 0 && e.events[n-1].Fence == r.Fence {
+	if n := len(e.events); n > 0 && e.events[n-1].Generation == r.Generation && e.events[n-1].Attempt == r.Attempt {
 		seq = e.events[n-1].Seq + 1
 	}
 	s.State, s.Reason, s.FinishedAt = job.FinalState(r.Outcome), r.Reason, r.FinishedAt

@@ -31,7 +31,9 @@ func crashBudget(t *testing.T, s *suite) {
 	var fence uint64
 	for i := range s.CrashBudget + 1 {
 		name := "victim-" + string(rune('a'+i))
-		fence = s.next(s.Join(t, name)).Delivery().Fence
+		l := s.next(s.Join(t, name))
+		fence = l.Delivery().Fence
+		s.emit(l, job.Event{Kind: job.EventClaimed})
 		s.Kill(name)
 	}
 	w := s.Join(t, "w1")
@@ -40,6 +42,9 @@ func crashBudget(t *testing.T, s *suite) {
 	stop()
 	if r.Reason != job.ReasonCrashBudget || r.Attempt != s.CrashBudget+1 || r.Message == "" {
 		t.Errorf("result: got %+v, want crash_budget after %d attempts", r, s.CrashBudget+1)
+	}
+	if news := s.follow(id, true); len(news) != s.CrashBudget+2 || news[len(news)-1].Kind != job.EventFinished || news[len(news)-1].Seq != 2 {
+		t.Errorf("events: got %+v, want each attempt's, and the end with Seq 2", news)
 	}
 	all := s.letters()
 	if len(all) != 1 || all[0].ID != id || all[0].Generation != 1 || all[0].Status.State != job.StateErrored || all[0].Result == nil || all[0].At.IsZero() {

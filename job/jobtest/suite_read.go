@@ -11,12 +11,13 @@ import (
 )
 
 var readTests = map[string]func(*testing.T, *suite){
-	"events come in order, up to the end": events,
-	"follow ends without events":          followCanceled,
-	"follow spans attempts":               followAttempts,
-	"result waits":                        resultWaits,
-	"list and status":                     list,
-	"an unknown job":                      unknown,
+	"events come in order, up to the end":  events,
+	"follow ends without events":           followCanceled,
+	"follow spans attempts":                followAttempts,
+	"the end follows a dead worker's news": followSettled,
+	"result waits":                         resultWaits,
+	"list and status":                      list,
+	"an unknown job":                       unknown,
 }
 
 // follow collects the events of id.
@@ -111,6 +112,25 @@ func followAttempts(t *testing.T, s *suite) {
 	}
 	if all[1].Seq != 2 || all[2].Attempt != 2 || all[2].Seq != 1 {
 		t.Errorf("events: got %+v, want them numbered within each attempt", all)
+	}
+}
+
+// followSettled: readers know an event by attempt and Seq, so the end must not repeat a Seq of the attempt that died.
+func followSettled(t *testing.T, s *suite) {
+	id := s.submit()
+	l := s.next(s.Join(t, "victim"))
+	s.emit(l, job.Event{Kind: job.EventClaimed}, job.Event{Kind: job.EventStepStart})
+	s.cancel(id, job.Cancel, job.StateRunning)
+	s.Kill("victim")
+	stop := s.spare(s.Join(t, "w1"))
+	s.result(id, job.Canceled)
+	all := s.follow(id, true)
+	stop()
+	if want := []job.EventKind{job.EventClaimed, job.EventStepStart, job.EventFinished}; !slices.Equal(kinds(all), want) {
+		t.Fatalf("events: got %v, want %v", kinds(all), want)
+	}
+	if e := all[2]; e.Attempt != 1 || e.Seq != 3 {
+		t.Errorf("the last event: got attempt %d, Seq %d; want 1 and 3", e.Attempt, e.Seq)
 	}
 }
 

@@ -118,7 +118,11 @@ func (k *Consumer) contend(ctx context.Context, t token, msg jetstream.Msg, bega
 	case what == leaveIt:
 		return nil, k.conn.nak(ctx, msg, delay)
 	case what == concludeIt:
-		_, err := k.newLease(t, msg, v, began).settle(ctx, v.rec)
+		l := k.newLease(t, msg, v, began)
+		// Readers take what does not follow the attempt's own events for a repetition of them.
+		if l.seq, err = k.conn.lastSeq(ctx, l.d); err == nil {
+			_, err = l.settle(ctx, v.rec)
+		}
 		return nil, err
 	case what == settleIt:
 		return nil, k.conn.settle(ctx, t.id, v.rec, t.spec, msg)

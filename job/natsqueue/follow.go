@@ -184,6 +184,23 @@ func (f *follower) take(msg jetstream.Msg) error {
 	return nil
 }
 
+// lastSeq is the number of the last event of an attempt that is stored, 0 without one.
+func (c *Conn) lastSeq(ctx context.Context, d job.Delivery) (uint64, error) {
+	msg, err := c.last(ctx, c.names.events(), c.names.anyEvent(d.ID))
+	if err != nil || msg == nil {
+		return 0, err
+	}
+	var events []job.Event
+	_ = json.Unmarshal(msg.Data, &events) // somebody else's message has none
+	var seq uint64
+	for _, e := range events {
+		if e.Generation == d.Generation && e.Attempt == d.Attempt {
+			seq = max(seq, e.Seq)
+		}
+	}
+	return seq, nil
+}
+
 // conclude yields the event that nobody sent, or that is gone.
 func (f *follower) conclude(r *job.Result) error {
 	e := job.Event{

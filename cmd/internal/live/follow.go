@@ -13,7 +13,7 @@ import (
 // Clocks of Follow.
 const (
 	patience  = 10 * time.Second       // without news of a waiting job, before saying why
-	lateNews  = 2 * time.Second        // for events that are still on their way when the result is there
+	lateNews  = 5 * time.Second        // for events after the result is there; longer than queues wait for them
 	reconnect = 500 * time.Millisecond // between two tries
 )
 

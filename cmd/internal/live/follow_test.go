@@ -21,6 +21,7 @@ type scripted struct {
 	breakAt  int         // the first Follow ends with ErrUnavailable after so many; 0: never
 	follows  int
 	noFinish bool          // Follow never ends by itself: the last event got lost
+	lastIn   time.Duration // when the last event comes
 	resultIn time.Duration // when the result is there
 	result   *job.Result
 	failing  int // so many Results fail with ErrUnavailable first
@@ -37,6 +38,9 @@ func (s *scripted) Follow(ctx context.Context, _ job.ID, wait bool) iter.Seq2[jo
 			if s.breakAt > 0 && s.follows == 1 && i == s.breakAt {
 				yield(job.Event{}, job.ErrUnavailable)
 				return
+			}
+			if i == len(s.events)-1 {
+				time.Sleep(s.lastIn)
 			}
 			if !yield(e, nil) {
 				return
@@ -185,6 +189,20 @@ func TestFollow_EachEventOnceOverAReconnection(t *testing.T) {
 		}
 		if got, want := out.String(), "hello\nred\n"; got != want || s.follows != 2 {
 			t.Errorf("got %q after %d connections, want %q after 2", got, s.follows, want)
+		}
+	})
+}
+
+// A queue waits 2 s itself for an end that nobody sends, before it makes one from the result.
+func TestFollow_LastEventAfterTheResult(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		s := &scripted{events: wholeJob(), lastIn: 2500 * time.Millisecond, result: failed}
+		if _, err := Follow(t.Context(), s, "X", NewJSON(Options{Out: &out, Err: &bytes.Buffer{}})); err != nil {
+			t.Fatal(err)
+		}
+		if lines := strings.Split(out.String(), "\n"); len(lines) != len(wholeJob())+2 || !strings.Contains(lines[len(lines)-3], `"kind":"finished"`) {
+			t.Errorf("got %d lines, want all events and the result:\n%s", len(lines)-1, out.String())
 		}
 	})
 }
