@@ -1,0 +1,127 @@
+package live
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"time"
+
+	"slipway/job"
+)
+
+// scripted is a client whose queue misbehaves as told.
+type scripted struct {
+	job.Client
+	events   []job.Event // stored from the start
+	breakAt  int         // the first Follow ends with ErrUnavailable after so many; 0: never
+	follows  int
+	noFinish bool          // Follow never ends by itself: the last event got lost
+	lastIn   time.Duration // when the last event comes
+	resultIn time.Duration // when the result is there
+	result   *job.Result
+	failing  int // so many Results fail with ErrUnavailable first
+	unknown  bool
+	state    job.State
+	cancels  []job.CancelMode
+	canceled chan struct{}
+}
+
+func (s *scripted) Follow(ctx context.Context, _ job.ID, wait bool) iter.Seq2[job.Event, error] {
+	return func(yield func(job.Event, error) bool) {
+		s.follows++
+		for i, e := range s.events {
+			if s.breakAt > 0 && s.follows == 1 && i == s.breakAt {
+				yield(job.Event{}, job.ErrUnavailable)
+				return
+			}
+			if i == len(s.events)-1 {
+				time.Sleep(s.lastIn)
+			}
+			if !yield(e, nil) {
+				return
+			}
+		}
+		if wait && s.noFinish {
+			<-ctx.Done()
+		}
+	}
+}
+
+func (s *scripted) Result(ctx context.Context, _ job.ID) (*job.Result, error) {
+	if s.unknown {
+		return nil, job.ErrNotFound
+	}
+	if s.failing > 0 {
+		s.failing--
+		return nil, fmt.Errorf("read result: %w", job.ErrUnavailable)
+	}
+	select {
+	case <-time.After(s.resultIn):
+		return s.result, nil
+	case <-s.canceled:
+		return &job.Result{Outcome: job.Canceled, Reason: job.ReasonCanceledByUser}, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (s *scripted) Status(context.Context, job.ID) (job.Status, error) {
+	return job.Status{State: s.state, Queue: "default", EligibleAt: time.Unix(0, 0)}, nil
+}
+
+func (s *scripted) Cancel(_ context.Context, _ job.ID, mode job.CancelMode) (job.State, error) {
+	s.cancels = append(s.cancels, mode)
+	if mode == job.Abort && s.canceled != nil {
+		close(s.canceled)
+	}
+	return job.StateRunning, nil
+}
+
+var at = time.Date(2027, 1, 31, 9, 0, 0, 0, time.UTC)
+
+func news(seq uint64, kind job.EventKind, change func(*job.Event)) job.Event {
+	e := job.Event{Generation: 1, Attempt: 1, Seq: seq, Kind: kind, Time: at.Add(time.Duration(seq) * 100 * time.Millisecond)}
+	if change != nil {
+		change(&e)
+	}
+	return e
+}
+
+func output(seq uint64, stream, data string) job.Event {
+	return news(seq, job.EventOutput, func(e *job.Event) { e.Stream, e.Data = stream, []byte(data) })
+}
+
+func code(n int) func(*job.Event) {
+	return func(e *job.Event) {
+		e.Status, e.ExitCode = job.StepSucceeded, &n
+		if n != 0 {
+			e.Status = job.StepFailed
+		}
+	}
+}
+
+func wholeJob() []job.Event {
+	return []job.Event{
+		news(1, job.EventClaimed, func(e *job.Event) { e.Text = "worker w1" }),
+		news(2, job.EventPhase, func(e *job.Event) { e.Text = "pull_image" }),
+		news(4, job.EventPhase, func(e *job.Event) { e.Text = "create" }),
+		news(5, job.EventPhase, func(e *job.Event) { e.Text = "steps" }),
+		news(6, job.EventStepStart, func(e *job.Event) { e.Name = "build" }),
+		output(7, "stdout", "hel"),
+		output(8, "stdout", "lo\n\x1b[31mred\x1b[0m\n"),
+		output(9, "stderr", "warn"),
+		news(10, job.EventStepEnd, code(7)),
+		news(11, job.EventPhase, func(e *job.Event) { e.Text = "push_workspace" }),
+		news(12, job.EventFinished, nil),
+	}
+}
+
+var failed = &job.Result{
+	Outcome: job.Failed, Reason: job.ReasonExit, Message: "step build ended with exit code 7",
+	Phases:      job.Phases{Queue: job.Duration(3 * time.Millisecond), Steps: job.Duration(2 * time.Second)},
+	SubmittedAt: at, FinishedAt: at.Add(2500 * time.Millisecond), Attempt: 1, Relaxed: []string{"network_open"},
+	Workspace: &job.WorkspaceResult{
+		Prefix: "demo/quote", FilesPulled: 12, FilesPushed: 1, BytesPushed: 2048, FilesDeleted: 1,
+		Changes: []job.Change{{Path: "a\x1b[2J.go", Kind: "added"}, {Path: "b.go", Kind: "deleted"}},
+	},
+}
