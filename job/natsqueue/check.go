@@ -42,7 +42,7 @@ func (c *Conn) Check(ctx context.Context) error {
 	} {
 		errs = append(errs, c.checkWrite(ctx, subject))
 	}
-	errs = append(errs, c.checkKey(ctx))
+	errs = append(errs, c.checkKey(ctx), c.checkRead(ctx))
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("check the queue: %w", err)
 	}
@@ -114,4 +114,15 @@ func (c *Conn) checkKey(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// checkRead reads the records as a janitor does.
+func (c *Conn) checkRead(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
+	defer cancel()
+	r, err := c.readRecords(ctx, 1)
+	if err == nil {
+		r.close()
+	}
+	return err
 }

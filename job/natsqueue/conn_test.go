@@ -63,7 +63,7 @@ authorization {
   users = [
     {user: admin, password: a}
     {user: nofetch, password: n, permissions: {publish: {deny: ["$JS.API.CONSUMER.MSG.NEXT.>"]}}}
-    {user: noresult, password: r, permissions: {publish: {deny: ["slipway.R.>", "$KV.slipway-jobs.>"]}}}
+    {user: noresult, password: r, permissions: {publish: {deny: ["slipway.R.>", "$KV.slipway-jobs.>", "$JS.API.CONSUMER.CREATE.KV_slipway-jobs.>"]}}}
     {user: producer, password: p, permissions: {publish: {allow: ["slipway.J.>", "slipway.D.wait.>"]}, subscribe: {allow: ["_INBOX_producer.>"]}}}
   ]
 }
@@ -126,7 +126,7 @@ func TestRoles(t *testing.T) {
 	}
 
 	// What Check finds is named, all of it.
-	contains(t, connect("noresult:r", "").Check(t.Context()), "slipway.R.default.probe.0", "$KV.slipway-jobs.probe")
+	contains(t, connect("noresult:r", "").Check(t.Context()), "slipway.R.default.probe.0", "$KV.slipway-jobs.probe", "CONSUMER.CREATE.KV_slipway-jobs.")
 
 	// A worker that may not fetch says so, instead of waiting for ever.
 	conn := connect("nofetch:n", "")

@@ -2,8 +2,7 @@ package natsqueue
 
 import (
 	"context"
-
-	"slipway/job"
+	"time"
 )
 
 // Kill has the worker die without a word: no liveness, no cancels, no fetching.
@@ -23,10 +22,20 @@ var (
 	Shorten      = shorten
 )
 
-// Repair runs the janitor's look once.
-func (c *Conn) Repair(ctx context.Context, suspects map[job.ID]uint64) error {
-	return c.repair(ctx, suspects)
-}
+// Sweep is what the janitor knows from one look to the next.
+type Sweep = sweep
+
+// NewSweep knows nothing yet.
+func (c *Conn) NewSweep() *Sweep { return newSweep(c) }
+
+// Open is how many jobs it looks after.
+func (s *sweep) Open() int { return len(s.open) }
+
+// Look runs the janitor's look once.
+func (s *sweep) Look(ctx context.Context) error { return s.look(ctx) }
+
+// Tend does one round of the janitor.
+func (k *Consumer) Tend(s *Sweep, every time.Duration) *Sweep { return k.tend(s, every) }
 
 // AnnounceReconnect does what a reconnection does.
 func (k *Consumer) AnnounceReconnect() { k.conn.announceReconnect() }

@@ -48,7 +48,7 @@ func (f *follower) run(ctx context.Context, wait bool) error {
 		return err
 	}
 	defer news.close()
-	stream, err := f.open(ctx)
+	stream, err := f.c.read(ctx, "read events", f.c.names.events(), f.c.names.anyEvent(f.id), jetstream.OrderedConsumerConfig{})
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ const lateEvents = 2 * time.Second
 
 // finale ends the sequence of a job that is decided. If the decision is fresh, and
 // made by a worker, its last events are still on their way.
-func (f *follower) finale(ctx context.Context, stream *eventStream, r *job.Result, gen int) error {
+func (f *follower) finale(ctx context.Context, stream *reader, r *job.Result, gen int) error {
 	if r.Attempt > 0 && time.Since(r.FinishedAt).Abs() < 5*lateEvents {
 		t := time.NewTimer(lateEvents)
 		defer t.Stop()
@@ -110,7 +110,7 @@ func (f *follower) finale(ctx context.Context, stream *eventStream, r *job.Resul
 }
 
 // relay yields events until it is time to look at the record.
-func (f *follower) relay(ctx context.Context, stream *eventStream, news *resultWatch, again <-chan struct{}, gen int) error {
+func (f *follower) relay(ctx context.Context, stream *reader, news *resultWatch, again <-chan struct{}, gen int) error {
 	t := time.NewTimer(recheck)
 	defer t.Stop()
 	for {
@@ -135,21 +135,18 @@ func (f *follower) relay(ctx context.Context, stream *eventStream, news *resultW
 }
 
 // catchUp yields what is stored by now.
-func (f *follower) catchUp(ctx context.Context, stream *eventStream) error {
+func (f *follower) catchUp(ctx context.Context, stream *reader) error {
 	end, err := f.c.last(ctx, f.c.names.events(), f.c.names.anyEvent(f.id))
 	if err != nil || end == nil {
 		return err
 	}
 	for f.next <= end.Sequence {
-		select {
-		case msg := <-stream.ch:
-			if err := f.take(msg); err != nil {
-				return err
-			}
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(tryTimeout):
-			return fmt.Errorf("%w: the stored events do not arrive", job.ErrUnavailable)
+		msg, err := stream.next(ctx)
+		if err != nil {
+			return err
+		}
+		if err := f.take(msg); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -214,39 +211,4 @@ func (f *follower) conclude(r *job.Result) error {
 		return errEnough
 	}
 	return nil
-}
-
-// eventStream is the ordered consumer of one job's events.
-type eventStream struct {
-	ch   chan jetstream.Msg
-	quit chan struct{}
-	cc   jetstream.ConsumeContext
-}
-
-func (f *follower) open(ctx context.Context) (*eventStream, error) {
-	c := f.c
-	s := &eventStream{ch: make(chan jetstream.Msg), quit: make(chan struct{})}
-	err := c.retry(ctx, "read events", "$JS.API.STREAM.INFO."+c.names.events(), func(ctx context.Context) error {
-		cons, err := c.js.OrderedConsumer(ctx, c.names.events(), jetstream.OrderedConsumerConfig{
-			FilterSubjects: []string{c.names.anyEvent(f.id)}, DeliverPolicy: jetstream.DeliverAllPolicy,
-		})
-		if err != nil {
-			return err
-		}
-		s.cc, err = cons.Consume(func(msg jetstream.Msg) {
-			select {
-			case s.ch <- msg:
-			case <-s.quit:
-			}
-		})
-		return err
-	})
-	return s, err
-}
-
-// close stops the consumer and waits for its callback.
-func (s *eventStream) close() {
-	close(s.quit)
-	s.cc.Stop()
-	<-s.cc.Closed()
 }

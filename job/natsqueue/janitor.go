@@ -2,9 +2,7 @@ package natsqueue
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -26,16 +24,27 @@ const janitorEvery = 5
 // it, elected by a key that expires.
 func (k *Consumer) janitor() {
 	every := janitorEvery * k.conn.cfg.Timing.AckWait
-	suspects := map[job.ID]uint64{}
+	var s *sweep
 	for wait(k.ctx, every) {
-		if !k.elected(k.ctx, 2*every) {
-			clear(suspects)
-			continue
-		}
-		if err := k.conn.repair(k.ctx, suspects); err != nil && k.ctx.Err() == nil {
-			k.conn.cfg.OnError(fmt.Errorf("look for lost tokens: %w", err))
-		}
+		s = k.tend(s, every)
 	}
+}
+
+// tend looks once, if this worker is the janitor; only then it returns a sweep to go on with.
+func (k *Consumer) tend(s *sweep, every time.Duration) *sweep {
+	// Up to the next election pass the look and the wait after it, a period each at most; one is to spare.
+	if !k.elected(k.ctx, 3*every) {
+		return nil
+	}
+	if s == nil {
+		s = newSweep(k.conn)
+	}
+	ctx, cancel := context.WithTimeout(k.ctx, every) // what was not done then is done at the next look
+	defer cancel()
+	if err := s.look(ctx); err != nil && k.ctx.Err() == nil {
+		k.conn.cfg.OnError(fmt.Errorf("look for lost tokens: %w", err))
+	}
+	return s
 }
 
 // elected takes or keeps the janitor's key for a while.
@@ -51,51 +60,8 @@ func (k *Consumer) elected(ctx context.Context, period time.Duration) bool {
 	return err == nil
 }
 
-// repair deals with each record that had no token twice in a row, with nothing
-// having happened to it in between. suspects holds the revisions of the first look.
-func (c *Conn) repair(ctx context.Context, suspects map[job.ID]uint64) error {
-	tokens := map[job.ID]bool{}
-	for stream, filter := range map[string]string{c.names.jobs(): ".J.>", c.names.sched(): ".D.>"} {
-		subjects, err := c.subjects(ctx, stream, string(c.names)+filter)
-		if err != nil {
-			return err
-		}
-		for s := range subjects {
-			for _, part := range strings.Split(s, ".") {
-				tokens[job.ID(part)] = true
-			}
-		}
-	}
-	records, err := c.subjects(ctx, bucket(c.names.records()), key(c.names.records(), ">"))
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for s := range records {
-		id := job.ID(s[strings.LastIndexByte(s, '.')+1:])
-		if tokens[id] || checkID(id) != nil {
-			delete(suspects, id)
-			continue
-		}
-		errs = append(errs, c.repairOne(ctx, id, suspects))
-	}
-	return errors.Join(errs...)
-}
-
-func (c *Conn) repairOne(ctx context.Context, id job.ID, suspects map[job.ID]uint64) error {
-	v, err := c.load(ctx, id)
-	if err != nil {
-		return err
-	}
-	if v.rec == nil || v.rec.State.Final() {
-		delete(suspects, id)
-		return nil
-	}
-	if rev, known := suspects[id]; !known || rev != v.rev {
-		suspects[id] = v.rev
-		return nil
-	}
-	delete(suspects, id)
+// repair brings back the token of a job that has none, or gives the job up.
+func (c *Conn) repair(ctx context.Context, id job.ID, v version) error {
 	if v.rec.State == job.StateRunning {
 		if w, _, err := c.worker(ctx, v.rec.Owner); err != nil || w.runs(id, v.rec.Fence) {
 			return err // it will commit all the same

@@ -333,38 +333,3 @@ func TestOneMessagePerPull(t *testing.T) {
 		t.Errorf("one pull got %d messages, want at most 1", n)
 	}
 }
-
-// A requeue that was cut off after the record is finished by the janitor; a job
-// whose message was deleted gets a result that says so.
-func TestJanitor(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	w := b.join(t, "w1")
-	id := b.submit(makeJob())
-	l := b.mustNext(w)
-	if err := l.Requeue(t.Context(), job.ClassInfra, time.Hour, job.Failure{}); err != nil {
-		t.Fatal(err)
-	}
-	suspects := map[job.ID]uint64{}
-	for range 3 {
-		if err := b.conn.Repair(t.Context(), suspects); err != nil {
-			t.Fatalf("Repair: %v", err)
-		}
-	}
-	if st, err := b.conn.Client().Status(t.Context(), id); err != nil || st.State != job.StateScheduled {
-		t.Fatalf("a healthy job: got %+v, %v; want it untouched", st, err)
-	}
-	s := b.stream("SCHED")
-	if err := s.Purge(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 {
-		if err := b.conn.Repair(t.Context(), suspects); err != nil {
-			t.Fatalf("Repair: %v", err)
-		}
-	}
-	r, err := b.conn.Client().Result(t.Context(), id)
-	if err != nil || r.Outcome != job.Errored || r.Reason != job.ReasonInternal {
-		t.Errorf("result: got %+v, %v; want errored/internal", r, err)
-	}
-}

@@ -1,0 +1,140 @@
+package natsqueue_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"slipway/job"
+	"slipway/job/natsqueue"
+)
+
+// A requeue that was cut off after the record is finished by the janitor; a job
+// whose message was deleted gets a result that says so.
+func TestJanitor(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	w := b.join(t, "w1")
+	id := b.submit(makeJob())
+	l := b.mustNext(w)
+	if err := l.Requeue(t.Context(), job.ClassInfra, time.Hour, job.Failure{}); err != nil {
+		t.Fatal(err)
+	}
+	s := b.conn.NewSweep()
+	look(t, s, 3)
+	if st, err := b.conn.Client().Status(t.Context(), id); err != nil || st.State != job.StateScheduled {
+		t.Fatalf("a healthy job: got %+v, %v; want it untouched", st, err)
+	}
+	if err := b.stream("SCHED").Purge(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	look(t, s, 2)
+	r, err := b.conn.Client().Result(t.Context(), id)
+	if err != nil || r.Outcome != job.Errored || r.Reason != job.ReasonInternal {
+		t.Errorf("result: got %+v, %v; want errored/internal", r, err)
+	}
+}
+
+func look(t *testing.T, s *natsqueue.Sweep, times int) {
+	t.Helper()
+	for range times {
+		if err := s.Look(t.Context()); err != nil {
+			t.Fatalf("Look: %v", err)
+		}
+	}
+}
+
+// unhurried keeps the workers' own janitors from looking during a test.
+func unhurried(c *natsqueue.Config) { c.Timing = job.DefaultTiming() }
+
+// What is decided, or has its token, costs the janitor nothing, however much of it there is.
+func TestJanitorReadsNoDecidedRecords(t *testing.T) {
+	t.Parallel()
+	b := setup(t, unhurried)
+	w := b.join(t, "w1")
+	for range 20 {
+		b.submit(makeJob())
+		b.commit(b.mustNext(w))
+	}
+	b.submit(makeJob())
+	b.mustNext(w)
+	nc, _ := b.raw()
+	reads, err := nc.SubscribeSync("$JS.API.DIRECT.GET.KV_" + b.cfg.Prefix + "-jobs.>")
+	if err == nil {
+		err = nc.Flush()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := b.conn.NewSweep()
+	look(t, s, 3)
+	if err := nc.Flush(); err != nil { // then all of them are here
+		t.Fatal(err)
+	}
+	if got, _, err := reads.Pending(); err != nil || got != 3 {
+		t.Errorf("reads of the records in 3 looks: got %d, %v; want one a look, for their end", got, err)
+	}
+	if open := s.Open(); open != 1 {
+		t.Errorf("jobs to look after: got %d, want the one that runs", open)
+	}
+}
+
+// A dead job that is put back is undecided again, and looked after if its token gets lost.
+func TestJanitorOfARequeuedJob(t *testing.T) {
+	t.Parallel()
+	b := setup(t, unhurried)
+	w := b.join(t, "w1")
+	id := b.submit(makeJob())
+	if _, err := b.mustNext(w).Commit(t.Context(), &job.Result{Outcome: job.Errored, Reason: job.ReasonInfraBudget}); err != nil {
+		t.Fatal(err)
+	}
+	s := b.conn.NewSweep()
+	look(t, s, 1)
+	if err := w.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.conn.Client().RequeueDead(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	jobs := b.stream("JOBS")
+	msg, err := jobs.GetLastMsgForSubject(t.Context(), b.token(id))
+	if err == nil {
+		err = jobs.DeleteMsg(t.Context(), msg.Sequence)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	look(t, s, 2)
+	if st, err := b.conn.Client().Status(t.Context(), id); err != nil || st.State != job.StateErrored || st.Generation != 2 {
+		t.Errorf("status: got %+v, %v; want generation 2 given up", st, err)
+	}
+}
+
+// A look ends with its share of the election's time, and the next goes on where it stopped.
+func TestJanitorStopsInTime(t *testing.T) {
+	t.Parallel()
+	var late atomic.Bool
+	b := setup(t, unhurried, func(c *natsqueue.Config) {
+		c.OnError = func(err error) {
+			if errors.Is(err, context.DeadlineExceeded) && strings.Contains(err.Error(), "look for lost tokens") {
+				late.Store(true)
+			}
+		}
+	})
+	w := b.join(t, "w1")
+	b.submit(makeJob())
+	b.mustNext(w)
+	s := w.Tend(nil, time.Nanosecond)
+	if s == nil || !late.Load() {
+		t.Fatalf("Tend: got %v, in time: %t; want a sweep that was cut short", s, !late.Load())
+	}
+	if again := w.Tend(s, time.Minute); again != s || s.Open() != 1 {
+		t.Errorf("Tend: got %v with %d jobs, want the sweep to go on", again, s.Open())
+	}
+	if other := b.join(t, "w2").Tend(nil, time.Minute); other != nil {
+		t.Error("a second worker became janitor beside the first")
+	}
+}
