@@ -87,15 +87,9 @@ func (c *Client) RequeueDead(ctx context.Context, id job.ID) error {
 }
 
 func (c *Conn) requeueDead(ctx context.Context, id job.ID) error {
-	if err := checkID(id); err != nil {
-		return err
-	}
-	msg, err := c.last(ctx, c.names.dead(), c.names.anyLetter(id))
+	msg, err := c.deadLetter(ctx, id)
 	if err != nil {
 		return err
-	}
-	if msg == nil {
-		return fmt.Errorf("%w among the dead letters", job.ErrNotFound)
 	}
 	queue, _, gen, _ := c.names.parseKept(msg.Subject)
 	v, err := c.load(ctx, id)
@@ -163,18 +157,38 @@ func msgID(msg *nats.Msg, at time.Time) string {
 
 // DropDead forgets a dead letter. See job.Client.
 func (c *Client) DropDead(ctx context.Context, id job.ID) error {
-	if err := checkID(id); err != nil {
-		return fmt.Errorf("drop dead job: %w", err)
-	}
-	msg, err := c.conn.last(ctx, c.conn.names.dead(), c.conn.names.anyLetter(id))
-	if err == nil && msg == nil {
-		err = fmt.Errorf("%w among the dead letters", job.ErrNotFound)
-	}
-	if err == nil {
-		err = c.conn.deleteMsg(ctx, c.conn.names.dead(), msg.Sequence)
-	}
-	if err != nil {
+	if err := c.conn.dropDead(ctx, id); err != nil {
 		return fmt.Errorf("drop dead job %s: %w", id, err)
 	}
 	return nil
+}
+
+func (c *Conn) dropDead(ctx context.Context, id job.ID) error {
+	msg, err := c.deadLetter(ctx, id)
+	if err != nil {
+		return err
+	}
+	v, err := c.load(ctx, id)
+	if err != nil {
+		return err
+	}
+	if _, _, gen, _ := c.names.parseKept(msg.Subject); v.rec != nil && v.rec.State.Final() && v.rec.Generation == gen {
+		// By the result, who meets the token later knows that there was a letter.
+		if err := c.publishResult(ctx, id, v.rec); err != nil {
+			return err
+		}
+	}
+	return c.deleteMsg(ctx, c.names.dead(), msg.Sequence)
+}
+
+// deadLetter reads the message of a dead letter.
+func (c *Conn) deadLetter(ctx context.Context, id job.ID) (*jetstream.RawStreamMsg, error) {
+	if err := checkID(id); err != nil {
+		return nil, err
+	}
+	msg, err := c.last(ctx, c.names.dead(), c.names.anyLetter(id))
+	if err == nil && msg == nil {
+		err = fmt.Errorf("%w among the dead letters", job.ErrNotFound)
+	}
+	return msg, err
 }

@@ -24,9 +24,7 @@ func (c *Conn) settle(ctx context.Context, id job.ID, rec *record, spec []byte, 
 			return fmt.Errorf("settle job %s: %w", id, err)
 		}
 	}
-	result := nats.NewMsg(c.names.result(rec.Queue, id, rec.Generation))
-	result.Data = rec.Result
-	if err := c.created(ctx, "publish the result", result); err != nil {
+	if err := c.publishResult(ctx, id, rec); err != nil {
 		return fmt.Errorf("settle job %s: %w", id, err)
 	}
 	if msg == nil {
@@ -38,8 +36,20 @@ func (c *Conn) settle(ctx context.Context, id job.ID, rec *record, spec []byte, 
 	return nil
 }
 
-// bury keeps the job as a dead letter.
+// publishResult copies what rec decided to where readers wait for it.
+func (c *Conn) publishResult(ctx context.Context, id job.ID, rec *record) error {
+	msg := nats.NewMsg(c.names.result(rec.Queue, id, rec.Generation))
+	msg.Data = rec.Result
+	return c.created(ctx, "publish the result", msg)
+}
+
+// bury keeps the job as a dead letter. The result comes after it: where that is, the letter was kept before, and if it
+// is not there any more a person dropped it.
 func (c *Conn) bury(ctx context.Context, id job.ID, rec *record, spec []byte) error {
+	result, err := c.last(ctx, c.names.results(), c.names.result(rec.Queue, id, rec.Generation))
+	if err != nil || result != nil {
+		return err
+	}
 	status := rec.status(id)
 	status.Labels = nil // they are in the spec; a header has little room
 	data, err := json.Marshal(status)

@@ -1,0 +1,49 @@
+package natsqueue_test
+
+import (
+	"testing"
+	"time"
+
+	"slipway/job"
+	"slipway/test/await"
+)
+
+// A token that comes again after its job is decided settles that once more. A letter that a person dropped
+// meanwhile must not come back by it.
+func TestDroppedLetterStaysAway(t *testing.T) {
+	t.Parallel()
+	for name, cut := range map[string]bool{"settled whole": false, "settled up to the letter": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			j := makeJob()
+			id := b.submit(j)
+			w := b.join(t, "w1")
+			if _, err := b.mustNext(w).Commit(t.Context(), &job.Result{Outcome: job.Errored, Reason: job.ReasonInfraBudget}); err != nil {
+				t.Fatalf("Commit: %v", err)
+			}
+			results := b.stream("RESULTS")
+			if cut {
+				if err := results.DeleteMsg(t.Context(), results.CachedInfo().State.LastSeq); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := b.conn.Client().DropDead(t.Context(), id); err != nil {
+				t.Fatalf("DropDead: %v", err)
+			}
+			spec, err := job.Encode(j)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.publish(b.token(id), spec)
+			b.nothing(w, time.Second)
+			await.True(t, 5*time.Second, "no token is left", func() bool { return len(b.stored("JOBS", b.token(id))) == 0 })
+			if letters := b.stored("DEAD", b.cfg.Prefix+".X.>"); len(letters) != 0 {
+				t.Errorf("dead letters: got %v, want the dropped one to stay away", letters)
+			}
+			if got := b.stored("RESULTS", b.cfg.Prefix+".R.>"); len(got) != 1 {
+				t.Errorf("results: got %v, want one", got)
+			}
+		})
+	}
+}
