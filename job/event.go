@@ -13,7 +13,7 @@ const (
 	EventOutput    EventKind = "output"     // Step, Stream, Data
 	EventStepEnd   EventKind = "step_end"   // Step, Name, Status, ExitCode
 	EventDropped   EventKind = "dropped"    // Bytes of output were not sent, since the sender was too slow
-	EventRetry     EventKind = "retry"      // the attempt ended and another will follow: Reason, Text
+	EventRetry     EventKind = "retry"      // the attempt ended and another will follow: Reason, Text, Class, Left, NotBefore
 	EventFinished  EventKind = "finished"   // the result is committed: Outcome, Reason
 )
 
@@ -38,4 +38,11 @@ type Event struct {
 	Outcome  Outcome    `json:"outcome,omitempty"`
 	Reason   Reason     `json:"reason,omitempty"`
 	Text     string     `json:"text,omitempty"`
+
+	// Class pays for the attempt that ended.
+	Class Class `json:"class,omitempty"`
+	// Left is how many more attempts Class can pay for, the next one among them. Zero with a class that costs nothing.
+	Left int `json:"left,omitempty"`
+	// NotBefore is when the next attempt can begin at the earliest. Zero: at once.
+	NotBefore time.Time `json:"not_before,omitzero"`
 }

@@ -25,6 +25,7 @@ type decision struct {
 	next    next
 	class   job.Class
 	delay   time.Duration
+	left    int     // how many attempts class can still pay for, of a requeue
 	verdict verdict // what to commit, or to note as the last failure
 }
 
@@ -49,10 +50,10 @@ func decide(v verdict, counts job.Counts, b budgets) decision {
 	case v.final:
 	case d.class == job.ClassJob && counts.Job+1 < b.retry.Attempts:
 		d.next = nextRequeue
-		d.delay = backoff(b.retry.Backoff.Std(), counts.Job)
+		d.delay, d.left = backoff(b.retry.Backoff.Std(), counts.Job), b.retry.Attempts-counts.Job-1
 	case d.class == job.ClassInfra && counts.Infra < b.infra:
 		d.next = nextRequeue
-		d.delay = jittered(backoff(b.backoff, counts.Infra), b.jitter)
+		d.delay, d.left = jittered(backoff(b.backoff, counts.Infra), b.jitter), b.infra-counts.Infra
 	case d.class == job.ClassInfra:
 		d.verdict = verdict{
 			outcome: job.Errored, reason: job.ReasonInfraBudget,

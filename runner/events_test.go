@@ -48,6 +48,10 @@ func TestEvents_Retry(t *testing.T) {
 		if last := kinds[len(kinds)-1]; last != "retry" {
 			t.Errorf("got the last event %q, want retry", last)
 		}
+		e := l.events[len(l.events)-1]
+		if wait := e.NotBefore.Sub(e.Time); e.Class != job.ClassInfra || e.Left != DefaultInfraBudget || wait != l.delay || wait <= 0 {
+			t.Errorf("got class %s, %d left, next in %s; want infra, %d and %s", e.Class, e.Left, wait, DefaultInfraBudget, l.delay)
+		}
 	})
 }
 

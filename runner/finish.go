@@ -82,7 +82,7 @@ func (a *attempt) giveBack(holdCtx context.Context, d decision) {
 	ctx, cancel := a.settleCtx(holdCtx)
 	defer cancel()
 	v := d.verdict
-	a.events.add(job.Event{Kind: job.EventRetry, Outcome: v.outcome, Reason: v.reason, Text: v.message})
+	a.events.add(retryEvent(d, time.Now()))
 	a.events.flush(ctx)
 	err := a.backTo(ctx, d)
 	fields := []zap.Field{
@@ -98,6 +98,15 @@ func (a *attempt) giveBack(holdCtx context.Context, d decision) {
 		a.obs.JobRetried(d.class, v.reason)
 		a.log.Warn("job goes back", fields...)
 	}
+}
+
+func retryEvent(d decision, now time.Time) job.Event {
+	v := d.verdict
+	e := job.Event{Kind: job.EventRetry, Outcome: v.outcome, Reason: v.reason, Text: v.message, Class: d.class, Left: d.left}
+	if d.delay > 0 {
+		e.NotBefore = now.Add(d.delay)
+	}
+	return e
 }
 
 func (a *attempt) backTo(ctx context.Context, d decision) error {

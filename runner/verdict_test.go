@@ -127,32 +127,33 @@ func TestDecide(t *testing.T) {
 		next   next
 		class  job.Class
 		delay  time.Duration
+		left   int
 		reason job.Reason
 	}{
-		{"success", verdict{outcome: job.Succeeded}, job.Counts{}, nextCommit, job.ClassNone, 0, ""},
-		{"first failure", verdict{reason: job.ReasonExit}, job.Counts{}, nextRequeue, job.ClassJob, time.Second, job.ReasonExit},
-		{"second failure", verdict{reason: job.ReasonOOM}, job.Counts{Job: 1}, nextRequeue, job.ClassJob, 2 * time.Second, job.ReasonOOM},
-		{"last failure", verdict{reason: job.ReasonExit}, job.Counts{Job: 2}, nextCommit, job.ClassJob, 0, job.ReasonExit},
-		{"infra leaves the job's budget alone", verdict{reason: job.ReasonExit}, job.Counts{Infra: 9}, nextRequeue, job.ClassJob, time.Second, job.ReasonExit},
-		{"timeout", verdict{reason: job.ReasonStepTimeout}, job.Counts{}, nextRequeue, job.ClassJob, time.Second, job.ReasonStepTimeout},
-		{"infra", verdict{reason: job.ReasonBoxLost}, job.Counts{Job: 2}, nextRequeue, job.ClassInfra, 2 * time.Second, job.ReasonBoxLost},
-		{"infra again", verdict{reason: job.ReasonWorkspacePush}, job.Counts{Infra: 1}, nextRequeue, job.ClassInfra, 4 * time.Second, job.ReasonWorkspacePush},
-		{"infra budget", verdict{reason: job.ReasonImagePull}, job.Counts{Infra: 2}, nextCommit, job.ClassInfra, 0, job.ReasonInfraBudget},
-		{"final", verdict{reason: job.ReasonWorkspacePull, final: true}, job.Counts{}, nextCommit, job.ClassInfra, 0, job.ReasonWorkspacePull},
-		{"spec", verdict{reason: job.ReasonSpecInvalid}, job.Counts{}, nextCommit, job.ClassNone, 0, job.ReasonSpecInvalid},
-		{"denied", verdict{reason: job.ReasonPolicyDenied}, job.Counts{}, nextCommit, job.ClassNone, 0, job.ReasonPolicyDenied},
-		{"canceled", verdict{reason: job.ReasonCanceledByUser}, job.Counts{}, nextCommit, job.ClassNone, 0, job.ReasonCanceledByUser},
-		{"drained", verdict{reason: job.ReasonDrained}, job.Counts{Infra: 9, Job: 9}, nextRelease, job.ClassShutdown, 0, job.ReasonDrained},
-		{"lease lost", verdict{reason: job.ReasonLeaseLost}, job.Counts{}, nextDrop, job.ClassNone, 0, job.ReasonLeaseLost},
+		{"success", verdict{outcome: job.Succeeded}, job.Counts{}, nextCommit, job.ClassNone, 0, 0, ""},
+		{"first failure", verdict{reason: job.ReasonExit}, job.Counts{}, nextRequeue, job.ClassJob, time.Second, 2, job.ReasonExit},
+		{"second failure", verdict{reason: job.ReasonOOM}, job.Counts{Job: 1}, nextRequeue, job.ClassJob, 2 * time.Second, 1, job.ReasonOOM},
+		{"last failure", verdict{reason: job.ReasonExit}, job.Counts{Job: 2}, nextCommit, job.ClassJob, 0, 0, job.ReasonExit},
+		{"infra leaves the job's budget alone", verdict{reason: job.ReasonExit}, job.Counts{Infra: 9}, nextRequeue, job.ClassJob, time.Second, 2, job.ReasonExit},
+		{"timeout", verdict{reason: job.ReasonStepTimeout}, job.Counts{}, nextRequeue, job.ClassJob, time.Second, 2, job.ReasonStepTimeout},
+		{"infra", verdict{reason: job.ReasonBoxLost}, job.Counts{Job: 2}, nextRequeue, job.ClassInfra, 2 * time.Second, 2, job.ReasonBoxLost},
+		{"infra again", verdict{reason: job.ReasonWorkspacePush}, job.Counts{Infra: 1}, nextRequeue, job.ClassInfra, 4 * time.Second, 1, job.ReasonWorkspacePush},
+		{"infra budget", verdict{reason: job.ReasonImagePull}, job.Counts{Infra: 2}, nextCommit, job.ClassInfra, 0, 0, job.ReasonInfraBudget},
+		{"final", verdict{reason: job.ReasonWorkspacePull, final: true}, job.Counts{}, nextCommit, job.ClassInfra, 0, 0, job.ReasonWorkspacePull},
+		{"spec", verdict{reason: job.ReasonSpecInvalid}, job.Counts{}, nextCommit, job.ClassNone, 0, 0, job.ReasonSpecInvalid},
+		{"denied", verdict{reason: job.ReasonPolicyDenied}, job.Counts{}, nextCommit, job.ClassNone, 0, 0, job.ReasonPolicyDenied},
+		{"canceled", verdict{reason: job.ReasonCanceledByUser}, job.Counts{}, nextCommit, job.ClassNone, 0, 0, job.ReasonCanceledByUser},
+		{"drained", verdict{reason: job.ReasonDrained}, job.Counts{Infra: 9, Job: 9}, nextRelease, job.ClassShutdown, 0, 0, job.ReasonDrained},
+		{"lease lost", verdict{reason: job.ReasonLeaseLost}, job.Counts{}, nextDrop, job.ClassNone, 0, 0, job.ReasonLeaseLost},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			tt.v.message = "the cause"
 			d := decide(tt.v, tt.counts, b)
-			if d.next != tt.next || d.class != tt.class || d.delay != tt.delay || d.verdict.reason != tt.reason {
-				t.Errorf("got next %d, class %s, delay %s, reason %s; want %d, %s, %s, %s",
-					d.next, d.class, d.delay, d.verdict.reason, tt.next, tt.class, tt.delay, tt.reason)
+			if d.next != tt.next || d.class != tt.class || d.delay != tt.delay || d.left != tt.left || d.verdict.reason != tt.reason {
+				t.Errorf("got next %d, class %s, delay %s, left %d, reason %s; want %d, %s, %s, %d, %s",
+					d.next, d.class, d.delay, d.left, d.verdict.reason, tt.next, tt.class, tt.delay, tt.left, tt.reason)
 			}
 			if !strings.Contains(d.verdict.message, "the cause") {
 				t.Errorf("message lost its cause: %q", d.verdict.message)

@@ -99,7 +99,8 @@ func followAttempts(t *testing.T, s *suite) {
 	id := s.submit()
 	w := s.Join(t, "w1")
 	l := s.next(w)
-	s.emit(l, job.Event{Kind: job.EventClaimed}, job.Event{Kind: job.EventRetry, Reason: job.ReasonExit})
+	due := time.Now().Add(time.Minute).Round(0)
+	s.emit(l, job.Event{Kind: job.EventClaimed}, job.Event{Kind: job.EventRetry, Reason: job.ReasonExit, Class: job.ClassJob, Left: 2, NotBefore: due})
 	if err := l.Requeue(t.Context(), job.ClassJob, 0, job.Failure{Outcome: job.Failed, Reason: job.ReasonExit}); err != nil {
 		t.Fatalf("Requeue: %v", err)
 	}
@@ -109,6 +110,9 @@ func followAttempts(t *testing.T, s *suite) {
 	all := s.follow(id, true)
 	if want := []job.EventKind{job.EventClaimed, job.EventRetry, job.EventClaimed, job.EventFinished}; !slices.Equal(kinds(all), want) {
 		t.Fatalf("events: got %v, want %v", kinds(all), want)
+	}
+	if e := all[1]; e.Reason != job.ReasonExit || e.Class != job.ClassJob || e.Left != 2 || !e.NotBefore.Equal(due) {
+		t.Errorf("the retry: got %+v, want it as it was emitted", e)
 	}
 	if all[1].Seq != 2 || all[2].Attempt != 2 || all[2].Seq != 1 {
 		t.Errorf("events: got %+v, want them numbered within each attempt", all)

@@ -61,6 +61,27 @@ failed (exit) in 2.5s
 	})
 }
 
+// Somebody who waits for an image that can't be pulled sees how long that may go on.
+func TestHuman_Retry(t *testing.T) {
+	for want, change := range map[string]func(*job.Event){
+		"next try in 40s, 8 tries left": func(e *job.Event) {
+			e.Class, e.Left, e.NotBefore = job.ClassInfra, 8, e.Time.Add(40*time.Second-time.Microsecond)
+		},
+		"next try in 5m0s, the last one": func(e *job.Event) { e.Class, e.Left, e.NotBefore = job.ClassInfra, 1, e.Time.Add(5*time.Minute) },
+		"next try at once, 2 tries left": func(e *job.Event) { e.Class, e.Left = job.ClassJob, 2 },
+		"next try at once, at no cost":   func(e *job.Event) { e.Class = job.ClassShutdown },
+	} {
+		var errOut bytes.Buffer
+		NewHuman(Options{Out: &errOut, Err: &errOut}).Event(news(3, job.EventRetry, func(e *job.Event) {
+			e.Attempt, e.Reason, e.Text = 3, job.ReasonImagePull, "pull x: \x1b[2Jno route"
+			change(e)
+		}))
+		if got, want := errOut.String(), "attempt 3 ended (image_pull): pull x: no route; "+want+"\n"; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 func TestFollow_EachEventOnceOverAReconnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer

@@ -98,11 +98,28 @@ func (p *Human) Event(e job.Event) {
 	case job.EventRetry:
 		p.phaseEnds(e.Time)
 		p.flush()
-		p.say("%s", p.paint(yellow, "attempt "+fmt.Sprint(e.Attempt)+" ended ("+string(e.Reason)+"): "+Line(e.Text)+"; it will be tried again"))
+		p.say("%s", p.paint(yellow, fmt.Sprintf("attempt %d ended (%s): %s; %s", e.Attempt, Line(string(e.Reason)), Line(e.Text), nextTry(e))))
 	case job.EventFinished:
 		p.phaseEnds(e.Time)
 		p.flush()
 	}
+}
+
+// nextTry says when the attempt after e begins, and how many there can be.
+func nextTry(e job.Event) string {
+	when := "at once"
+	if wait := e.NotBefore.Sub(e.Time); !e.NotBefore.IsZero() && wait > 0 {
+		when = "in " + Short(wait)
+	}
+	switch {
+	case e.Class == job.ClassShutdown:
+		return "next try " + when + ", at no cost"
+	case e.Left == 1:
+		return "next try " + when + ", the last one"
+	case e.Left > 1:
+		return fmt.Sprintf("next try %s, %d tries left", when, e.Left)
+	}
+	return "next try " + when
 }
 
 func (p *Human) claimed(e job.Event) {

@@ -35,7 +35,7 @@ func (s *scripted) Follow(ctx context.Context, _ job.ID, wait bool) iter.Seq2[jo
 				return
 			}
 			if i == len(s.events)-1 {
-				time.Sleep(s.lastIn)
+				_ = sleep(ctx, s.lastIn)
 			}
 			if !yield(e, nil) {
 				return
