@@ -20,7 +20,7 @@ type Provider interface {
 	Create(ctx context.Context, spec Spec) (Sandbox, error)
 
 	// Remove destroys the box called name, running or not, and waits until it is
-	// gone. A box that is not there counts as removed. It needs no handle, so that a reaper can use it.
+	// gone, or ctx ends. A box that is not there counts as removed. It needs no handle, so that a reaper can use it.
 	Remove(ctx context.Context, name string, opts ...RemoveOption) error
 
 	// Get describes the box called name. ErrNotFound if there is none.
@@ -61,7 +61,7 @@ type Sandbox interface {
 	// Stop ends all commands and the box: TERM, grace, KILL. The box is then only good for Remove.
 	Stop(ctx context.Context, grace time.Duration) error
 
-	// Remove destroys the box and waits until it is gone. It is safe at any time,
+	// Remove destroys the box and waits until it is gone, or ctx ends. It is safe at any time,
 	// also after a failed Start, and more than once.
 	Remove(ctx context.Context, opts ...RemoveOption) error
 

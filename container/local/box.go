@@ -139,9 +139,9 @@ func (b *Box) Stop(ctx context.Context, grace time.Duration) error {
 	return s.Stop(ctx, grace)
 }
 
-// Remove ends the box and removes its folder. It does not wait for ctx: the supervisor
-// has its own bounds. See container.Sandbox.
-func (b *Box) Remove(context.Context, ...container.RemoveOption) error {
+// Remove ends the box and removes its folder. When ctx ends first it returns, and the removal goes on. See
+// container.Sandbox.
+func (b *Box) Remove(ctx context.Context, _ ...container.RemoveOption) error {
 	b.mu.Lock()
 	b.removed = true
 	session := b.session
@@ -149,7 +149,7 @@ func (b *Box) Remove(context.Context, ...container.RemoveOption) error {
 	if session != nil {
 		_ = session.Close() // never fails
 	}
-	return b.destroy()
+	return b.p.remove(ctx, b)
 }
 
 // destroy ends the supervisor, if one runs, and removes the folder.

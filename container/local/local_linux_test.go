@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -161,6 +162,50 @@ func TestStartAfterClose(t *testing.T) {
 	}
 	if err := b.Remove(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// A supervisor that takes its time holds up nobody longer than his context; the box goes all the same, and Close waits
+// for it.
+func TestRemoveSlowly(t *testing.T) {
+	p, dir := setup(t)
+	b, err := p.Create(t.Context(), container.Spec{Name: "slow"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	// The shell's parent is the step's own reaper, whose parent is the supervisor.
+	pid, err := strconv.Atoi(strings.TrimSpace(run(t, b, "awk '/^PPid/{print $2}' /proc/$PPID/status")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	for what, err := range map[string]error{"by handle": b.Remove(ctx), "by name": p.Remove(ctx, "slow")} {
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Remove %s = %v, want the context's error", what, err)
+		}
+	}
+	if took := time.Since(begin); took > 10*time.Second {
+		t.Errorf("Remove took %v, want it to end with its context", took)
+	}
+	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := os.ReadDir(dir); err != nil || len(list) != 0 {
+		t.Errorf("after Close there are %v, %v; want nothing", list, err)
+	}
+	if err := b.Remove(t.Context()); err != nil {
+		t.Errorf("Remove once it is gone = %v", err)
 	}
 }
 

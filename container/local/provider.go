@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,9 +28,17 @@ type Provider struct {
 	dir     string
 	program *program
 
-	mu     sync.Mutex
-	boxes  map[string]*Box
-	closed bool
+	mu       sync.Mutex
+	boxes    map[string]*Box
+	removals map[*Box]*removal
+	closed   bool
+}
+
+// removal is one destruction of a box, which all who remove it meanwhile share. It does not end with their contexts:
+// a supervisor that was told to end does so in its own time, and the box is gone in the end.
+type removal struct {
+	done chan struct{}
+	err  error
 }
 
 var _ container.Provider = (*Provider)(nil)
@@ -55,7 +64,7 @@ func New(cfg Config) (*Provider, error) {
 		program.close()
 		return nil, fmt.Errorf("find folder for boxes: %w", err)
 	}
-	return &Provider{dir: dir, program: program, boxes: map[string]*Box{}}, nil
+	return &Provider{dir: dir, program: program, boxes: map[string]*Box{}, removals: map[*Box]*removal{}}, nil
 }
 
 // Prepare has nothing to do: the image is this machine.
@@ -143,11 +152,41 @@ func (p *Provider) create(spec container.Spec) (*Box, error) {
 }
 
 // Remove ends the box called name and removes its folder. Its holder sees ErrBoxLost. See container.Provider.
-func (p *Provider) Remove(_ context.Context, name string, _ ...container.RemoveOption) error {
+func (p *Provider) Remove(ctx context.Context, name string, _ ...container.RemoveOption) error {
 	if box := p.find(name); box != nil {
-		return box.destroy()
+		return p.remove(ctx, box)
 	}
 	return nil
+}
+
+// remove has box destroyed, and waits for that until ctx ends.
+func (p *Provider) remove(ctx context.Context, box *Box) error {
+	r := p.removal(box)
+	select {
+	case <-r.done:
+		return r.err
+	case <-ctx.Done():
+		return fmt.Errorf("remove box %s: not gone yet: %w", box.spec.Name, context.Cause(ctx))
+	}
+}
+
+// removal returns the one that is under way, or begins one. Close waits for it.
+func (p *Provider) removal(box *Box) *removal {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r := p.removals[box]
+	if r == nil {
+		r = &removal{done: make(chan struct{})}
+		p.removals[box] = r
+		go func() {
+			defer close(r.done)
+			r.err = box.destroy()
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			delete(p.removals, box)
+		}()
+	}
+	return r
 }
 
 // Get describes the box called name, if this Provider made it.
@@ -184,13 +223,18 @@ func (p *Provider) Check(context.Context) error {
 	return os.Remove(probe)
 }
 
-// Close frees the supervisor's program. Boxes that run go on; no new one can start.
+// Close frees the supervisor's program, and waits for the removals that are under way. Boxes that run go on; no new
+// one can start.
 func (p *Provider) Close() error {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	if !p.closed {
 		p.closed = true
 		p.program.close()
+	}
+	removals := slices.Collect(maps.Values(p.removals))
+	p.mu.Unlock()
+	for _, r := range removals {
+		<-r.done
 	}
 	return nil
 }
