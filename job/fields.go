@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+
+	"slipway/internal/suggest"
 )
 
 // field is one field of a struct as the text of a job sees it.
@@ -106,16 +108,16 @@ func unknownField(t reflect.Type, key string) string {
 		}
 	}
 	const unknown = "unknown field"
-	folded := fold(key)
+	folded := suggest.Fold(key)
 	if name, ok := synonyms[t.Name()][folded]; ok {
-		return unknown + DidYouMean(name)
+		return unknown + suggest.DidYouMean(name)
 	}
 	var names []string
 	for _, f := range fieldsOf(t) {
 		names = append(names, f.name)
 	}
-	if name := Nearest(folded, names); name != "" {
-		return unknown + DidYouMean(name)
+	if name := suggest.Nearest(folded, names); name != "" {
+		return unknown + suggest.DidYouMean(name)
 	}
 	switch jobType, stepType := reflect.TypeFor[Job](), reflect.TypeFor[Step](); {
 	case t == jobType && findField(stepType, folded) != nil:

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"slipway/internal/suggest"
 )
 
 // Bounds of resources and times. A worker's policy may be stricter.
@@ -238,5 +240,5 @@ func enum[T ~string](c *checker, value T, path string, allowed []T) {
 	for i, w := range allowed {
 		words[i] = string(w)
 	}
-	c.fail(path, "%s is none of %s%s", quote(string(value)), strings.Join(words, ", "), DidYouMean(Nearest(string(value), words)))
+	c.fail(path, "%s is none of %s%s", quote(string(value)), strings.Join(words, ", "), suggest.DidYouMean(suggest.Nearest(string(value), words)))
 }

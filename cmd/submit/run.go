@@ -72,6 +72,9 @@ func (a *app) run(ctx context.Context, j *job.Job, p live.Printer) error {
 			p.Note("a job of this id was submitted before; following that one")
 		}
 		r, err := live.FollowInterruptible(ctx, c, j.ID, p, a.sys.Interrupts, "leaves it alone")
+		if errors.Is(err, job.ErrNotSetUp) { // it was when the job was accepted: no mistake of the caller
+			return &exit.Error{Code: exit.Errored, Err: fmt.Errorf("follow job %s: %w", j.ID, err)}
+		}
 		if err != nil {
 			return fmt.Errorf("follow job %s: %w", j.ID, err)
 		}

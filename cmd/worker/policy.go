@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"slipway/container"
+	"slipway/internal/suggest"
 	"slipway/job"
 	"slipway/job/jobyaml"
 )
@@ -98,7 +99,7 @@ func (f *policyFile) check() job.Errors {
 		for _, r := range container.Relaxations() {
 			known = append(known, string(r))
 		}
-		return job.Errors{{Path: policy.Key, Message: policy.Detail + job.DidYouMean(job.Nearest(policy.Word, known))}}
+		return job.Errors{{Path: policy.Key, Message: policy.Detail + suggest.DidYouMean(suggest.Nearest(policy.Word, known))}}
 	case errors.As(err, &denied):
 		return job.Errors{{Path: defaultsPath(denied.Field), Message: "beyond " + denied.Key + ": " + denied.Detail}}
 	case errors.As(err, &spec):

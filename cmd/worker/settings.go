@@ -12,6 +12,7 @@ import (
 	"slipway/cmd/internal/cli"
 	"slipway/cmd/internal/settings"
 	"slipway/container/docker"
+	"slipway/internal/suggest"
 	"slipway/job"
 	"slipway/job/natsqueue"
 	"slipway/metrics"
@@ -153,7 +154,7 @@ func addLog(set *settings.Set, c *logConfig, format string) {
 
 func oneOf(word string, words ...string) error {
 	if !slices.Contains(words, word) {
-		return fmt.Errorf("want one of %s, not %.40q%s", strings.Join(words, ", "), word, job.DidYouMean(job.Nearest(word, words)))
+		return fmt.Errorf("want one of %s, not %.40q%s", strings.Join(words, ", "), word, suggest.DidYouMean(suggest.Nearest(word, words)))
 	}
 	return nil
 }

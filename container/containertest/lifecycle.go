@@ -1,6 +1,7 @@
 package containertest
 
 import (
+	"context"
 	"path"
 	"slices"
 	"testing"
@@ -89,6 +90,13 @@ func testRemove(t *testing.T, k kit) {
 	for range 4 {
 		must(t, "one of four removals at once", <-errs)
 	}
+
+	b = k.box(t)
+	ended, end := context.WithCancel(ctx)
+	end()
+	is(t, "remove with a context that has ended", b.Remove(ended), context.Canceled, nil)
+	must(t, "remove with one that has not", b.Remove(ctx))
+	closes(t, b)
 }
 
 func testStop(t *testing.T, k kit) {

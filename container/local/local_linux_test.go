@@ -184,6 +184,7 @@ func TestRemoveSlowly(t *testing.T) {
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
+	defer syscall.Kill(pid, syscall.SIGCONT) //nolint:errcheck // for a test that failed: it stands still else
 	begin := time.Now()
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()

@@ -13,7 +13,7 @@ import (
 const (
 	OK       = 0   // it worked; the job succeeded
 	Failed   = 1   // the job's own command failed; for doctor: a check failed
-	Usage    = 2   // the request makes no sense: flags, settings, an invalid spec, an unknown job
+	Usage    = 2   // the request makes no sense: flags, settings, an invalid spec, an unknown job, a queue that is not set up
 	Errored  = 3   // slipway or its surroundings failed, or the job's outcome is errored
 	TimedOut = 124 // the job's or a step's timeout ran out
 	Canceled = 130 // the job was canceled, or the program was interrupted
@@ -23,7 +23,8 @@ const (
 const Help = `Exit codes:
   0    the job succeeded, or the command did what it should
   1    the job failed: one of its commands ended with a code other than 0
-  2    the request makes no sense: flags, settings, an invalid job, an unknown job id
+  2    the request makes no sense: flags, settings, an invalid job, an unknown job id,
+       a queue that no worker has set up
   3    slipway or its surroundings failed, or the job's outcome is errored
   124  the job timed out (its own timeout or that of a step)
   130  the job was canceled, or this program was interrupted`

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"slipway/internal/suggest"
 	"slipway/job"
 	"slipway/job/jobyaml"
 )
@@ -111,5 +112,5 @@ func (s *Set) suggest(key string) string {
 	for i, st := range s.list {
 		keys[i] = st.Key
 	}
-	return job.DidYouMean(job.Nearest(key, keys))
+	return suggest.DidYouMean(suggest.Nearest(key, keys))
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"slipway/internal/suggest"
 	"slipway/job"
 )
 
@@ -110,7 +111,7 @@ type UnknownVariable struct {
 
 // String says so, in one line.
 func (v UnknownVariable) String() string {
-	return "variable " + v.Name + " is set, but there is no such setting" + job.DidYouMean(v.Meant)
+	return "variable " + v.Name + " is set, but there is no such setting" + suggest.DidYouMean(v.Meant)
 }
 
 // UnknownEnv lists them.
@@ -130,7 +131,7 @@ func (s *Set) UnknownEnv(environ []string) []UnknownVariable {
 	var out []UnknownVariable
 	for _, name := range slices.Compact(unknown) {
 		v := UnknownVariable{Name: name}
-		if near := job.Nearest(strings.TrimPrefix(name, EnvPrefix), ours); near != "" { // without the prefix, which would make all names near
+		if near := suggest.Nearest(strings.TrimPrefix(name, EnvPrefix), ours); near != "" { // without the prefix, which would make all names near
 			v.Meant = EnvPrefix + strings.ToUpper(near)
 		}
 		out = append(out, v)

@@ -1,4 +1,5 @@
-package job
+// Package suggest finds the word that was meant by one that was misspelled.
+package suggest
 
 import "strings"
 
@@ -10,8 +11,8 @@ func DidYouMean(word string) string {
 	return `: did you mean "` + word + `"?`
 }
 
-// fold brings a word to the way in which slipway spells its own.
-func fold(word string) string {
+// Fold brings a word to the way in which slipway spells its own.
+func Fold(word string) string {
 	var b strings.Builder
 	for i, r := range word {
 		switch {
@@ -28,14 +29,14 @@ func fold(word string) string {
 	return b.String()
 }
 
-// Nearest returns the one of words, which are in lower case, that was most likely meant by word, or "": at
+// Nearest returns the one of words, spelled as Fold does, that was most likely meant by word, or "": at
 // most a third of the word may be wrong, unless it is a part of what was meant.
 func Nearest(word string, words []string) string {
 	const longest, part = 40, 4
 	if len(word) > longest {
 		return ""
 	}
-	word = fold(word)
+	word = Fold(word)
 	best, bestDistance := "", max(1, len(word)/3)+1
 	for _, w := range words {
 		d := distance(word, w)
