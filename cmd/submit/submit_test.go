@@ -105,23 +105,6 @@ func TestSettings_Refused(t *testing.T) {
 	}
 }
 
-// TestWrongPrefix: a queue that nobody set up is a wrong setting, and is said at once.
-func TestWrongPrefix(t *testing.T) {
-	b := setup(t)
-	b.withQueue()
-	file := b.file("image: x\nsteps: [{run: 'true'}]\n")
-	for _, args := range [][]string{{"create", file}, {"run", file}, {"status", string(job.NewID())}, {"logs", string(job.NewID())}, {"list"}} {
-		began := time.Now()
-		out, errOut, code := b.run(append([]string{"--nats-prefix", "other"}, args...)...)
-		if code != 2 || !strings.Contains(errOut, "SLIPWAY_NATS_PREFIX, which is other") || !strings.Contains(errOut, "worker serve") {
-			t.Errorf("%s: code %d, stdout %q, stderr %q; want code 2 and the setting", args[0], code, out, errOut)
-		}
-		if took := time.Since(began); took > 5*time.Second {
-			t.Errorf("%s: took %s, want it at once", args[0], took)
-		}
-	}
-}
-
 func TestValidate(t *testing.T) {
 	b := setup(t)
 	bad := b.file("image: x\nsteps:\n  - run: echo\n    timeut: 3s\n  - {}\n")
