@@ -47,3 +47,50 @@ func TestDroppedLetterStaysAway(t *testing.T) {
 		})
 	}
 }
+
+// A result proves that the letter was kept, so who has no spec to keep publishes none: neither a janitor that comes
+// between a worker's decision and its letter, nor anybody else.
+func TestNoResultBeforeTheLetter(t *testing.T) {
+	t.Parallel()
+	b := setup(t, unhurried)
+	j := makeJob()
+	id := b.submit(j)
+	w := b.join(t, "w1")
+	l := b.mustNext(w)
+	before, err := b.conn.Load(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Commit(t.Context(), &job.Result{Outcome: job.Errored, Reason: job.ReasonInfraBudget}); err != nil {
+		t.Fatalf("Commit: %v", err)
+	}
+	decided, err := b.conn.Load(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"DEAD", "RESULTS"} { // as if the worker had come no further
+		s := b.stream(name)
+		if err := s.DeleteMsg(t.Context(), s.CachedInfo().State.LastSeq); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.conn.GiveUp(t.Context(), id, before); err != nil {
+		t.Errorf("GiveUp: %v", err)
+	}
+	if err := b.conn.Settle(t.Context(), id, decided); err != nil {
+		t.Errorf("Settle without a token: %v", err)
+	}
+	if got := b.stored("RESULTS", b.cfg.Prefix+".R.>"); len(got) != 0 {
+		t.Errorf("results before the letter: got %v, want none", got)
+	}
+	spec, err := job.Encode(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.publish(b.token(id), spec) // the worker goes on
+	b.nothing(w, time.Second)
+	await.True(t, 10*time.Second, "the result is there", func() bool { return len(b.stored("RESULTS", b.cfg.Prefix+".R.>")) == 1 })
+	if letters := b.stored("DEAD", b.cfg.Prefix+".X.>"); len(letters) != 1 {
+		t.Errorf("dead letters: got %v, want the job's", letters)
+	}
+}

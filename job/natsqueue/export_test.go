@@ -3,6 +3,8 @@ package natsqueue
 import (
 	"context"
 	"time"
+
+	"slipway/job"
 )
 
 // Kill has the worker die without a word: no liveness, no cancels, no fetching.
@@ -42,3 +44,15 @@ func (k *Consumer) AnnounceReconnect() { k.conn.announceReconnect() }
 
 // ResultLimit is the largest encoded result.
 func (c *Conn) ResultLimit() int { return c.resultLimit() }
+
+// Version is a record as it was read.
+type Version = version
+
+// Load reads the record of id.
+func (c *Conn) Load(ctx context.Context, id job.ID) (Version, error) { return c.load(ctx, id) }
+
+// GiveUp is what a janitor does that read v and found no message of the job.
+func (c *Conn) GiveUp(ctx context.Context, id job.ID, v Version) error { return c.giveUp(ctx, id, v) }
+
+// Settle follows a decision without a token in hand.
+func (c *Conn) Settle(ctx context.Context, id job.ID, v Version) error { return c.settle(ctx, id, v.rec, nil, nil) }

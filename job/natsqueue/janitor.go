@@ -78,21 +78,26 @@ func (c *Conn) repair(ctx context.Context, id job.ID, v version) error {
 	return c.giveUp(ctx, id, v)
 }
 
-// giveUp decides a job whose spec nobody has any more.
+// giveUp decides a job whose spec nobody has any more. It settles no decision but its own: a worker that decided
+// meanwhile has the spec in its token, and a dead letter to keep before the result.
 func (c *Conn) giveUp(ctx context.Context, id job.ID, v version) error {
+	var own *record
+	at := time.Now().UTC() // tells a try of this call from another's decision
 	v, err := c.change(ctx, id, v, func(rec *record) *record {
+		own = nil
 		if rec == nil || rec.State.Final() {
 			return nil
 		}
 		next := *rec
 		next.Fence++
-		r := &job.Result{Outcome: job.Errored, Reason: job.ReasonInternal, Message: "the queue lost this job's message; submit it again under a new id"}
+		r := &job.Result{Outcome: job.Errored, Reason: job.ReasonInternal, FinishedAt: at, Message: "the queue lost this job's message; submit it again under a new id"}
 		if conclude(id, &next, r, c.resultLimit()) != nil {
 			return nil
 		}
-		return &next
-	}, func(rec *record) bool { return rec.State.Final() })
-	if err != nil || v.rec == nil {
+		own = &next
+		return own
+	}, func(rec *record) bool { return rec.State.Final() && rec.FinishedAt.Equal(at) })
+	if err != nil || own == nil {
 		return err
 	}
 	return c.settle(ctx, id, v.rec, nil, nil)
