@@ -29,12 +29,12 @@ func (c *Conn) Setup(ctx context.Context) error {
 	}
 	for _, q := range c.cfg.Queues {
 		for _, class := range classes {
-			if _, err := c.setupConsumer(ctx, c.names.jobs(), c.laneConfig(q, class)); err != nil {
+			if _, err := c.setupConsumer(ctx, c.retryPlain, c.names.jobs(), c.laneConfig(q, class)); err != nil {
 				return err
 			}
 		}
 	}
-	_, err := c.setupConsumer(ctx, c.names.sched(), c.moverConfig())
+	_, err := c.setupConsumer(ctx, c.retryPlain, c.names.sched(), c.moverConfig())
 	return err
 }
 
@@ -88,7 +88,7 @@ func (c *Conn) streams() []jetstream.StreamConfig {
 func (c *Conn) setupStream(ctx context.Context, want jetstream.StreamConfig) error {
 	op, subject := "set up stream "+want.Name, "$JS.API.STREAM.INFO."+want.Name
 	var have *jetstream.StreamInfo
-	err := c.retry(ctx, op, subject, func(ctx context.Context) error {
+	err := c.retryPlain(ctx, op, subject, func(ctx context.Context) error {
 		s, err := c.js.Stream(ctx, want.Name)
 		if err == nil {
 			have = s.CachedInfo()
@@ -104,12 +104,12 @@ func (c *Conn) setupStream(ctx context.Context, want jetstream.StreamConfig) err
 	if have != nil {
 		// What others set beside ours stays.
 		want = mergeStream(have.Config, want)
-		return c.retry(ctx, op, "$JS.API.STREAM.UPDATE."+want.Name, func(ctx context.Context) error {
+		return c.retryPlain(ctx, op, "$JS.API.STREAM.UPDATE."+want.Name, func(ctx context.Context) error {
 			_, err := c.js.UpdateStream(ctx, want)
 			return err
 		})
 	}
-	return c.retry(ctx, op, "$JS.API.STREAM.CREATE."+want.Name, func(ctx context.Context) error {
+	return c.retryPlain(ctx, op, "$JS.API.STREAM.CREATE."+want.Name, func(ctx context.Context) error {
 		_, err := c.js.CreateStream(ctx, want)
 		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
 			return nil // somebody else was faster
@@ -163,10 +163,10 @@ func (c *Conn) moverConfig() jetstream.ConsumerConfig {
 }
 
 // setupConsumer looks for the consumer first: a worker needs no right to make one.
-func (c *Conn) setupConsumer(ctx context.Context, stream string, want jetstream.ConsumerConfig) (jetstream.Consumer, error) {
+func (c *Conn) setupConsumer(ctx context.Context, retry attempt, stream string, want jetstream.ConsumerConfig) (jetstream.Consumer, error) {
 	op := "set up consumer " + want.Durable + " of " + stream
 	var cons jetstream.Consumer
-	err := c.retry(ctx, op, "$JS.API.CONSUMER.INFO."+stream+"."+want.Durable, func(ctx context.Context) (err error) {
+	err := retry(ctx, op, "$JS.API.CONSUMER.INFO."+stream+"."+want.Durable, func(ctx context.Context) (err error) {
 		cons, err = c.js.Consumer(ctx, stream, want.Durable)
 		if errors.Is(err, jetstream.ErrConsumerNotFound) {
 			cons = nil
@@ -190,7 +190,7 @@ func (c *Conn) setupConsumer(ctx context.Context, stream string, want jetstream.
 		}
 	}
 	subject := fmt.Sprintf("$JS.API.CONSUMER.CREATE.%s.%s.%s", stream, want.Durable, want.FilterSubject)
-	err = c.retry(ctx, op, subject, func(ctx context.Context) (err error) {
+	err = retry(ctx, op, subject, func(ctx context.Context) (err error) {
 		cons, err = c.js.CreateOrUpdateConsumer(ctx, stream, want)
 		return err
 	})

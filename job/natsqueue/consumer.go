@@ -85,7 +85,7 @@ func (k *Consumer) join(ctx context.Context) error {
 	}
 	for _, q := range k.cfg.Queues {
 		for _, class := range classes {
-			cons, err := k.conn.setupConsumer(ctx, k.conn.names.jobs(), k.conn.laneConfig(q, class))
+			cons, err := k.conn.setupConsumer(ctx, k.conn.retry, k.conn.names.jobs(), k.conn.laneConfig(q, class))
 			if err != nil {
 				return err
 			}

@@ -70,6 +70,9 @@ func transient(err error) bool {
 	if errors.Is(err, nats.ErrConnectionClosed) || errors.Is(err, job.ErrUnavailable) || errors.Is(err, job.ErrNotSetUp) {
 		return false
 	}
+	if errors.Is(err, errPartial) {
+		return true
+	}
 	var api *jetstream.APIError
 	if errors.As(err, &api) {
 		return api.Code >= 500 && !isFull(err)
@@ -87,47 +90,49 @@ const (
 )
 
 // retry calls try until it gets an answer, or ctx ends. subject is what try
-// publishes to: a denial of it ends the wait at once.
+// publishes to: a denial of it ends the wait at once. So does a queue that is not set up.
 func (c *Conn) retry(ctx context.Context, op, subject string, try func(context.Context) error) error {
+	m := &missing{c: c, subject: subject}
+	return c.insist(ctx, op, func(ctx context.Context) error {
+		err := c.once(ctx, subject, try)
+		if err != nil {
+			err = m.explain(ctx, err)
+		}
+		return err
+	})
+}
+
+// attempt is retry, or what Setup has in its place, for which a missing stream is none of the unexpected.
+type attempt func(ctx context.Context, op, subject string, try func(context.Context) error) error
+
+// retryPlain is retry for who makes the streams.
+func (c *Conn) retryPlain(ctx context.Context, op, subject string, try func(context.Context) error) error {
+	return c.insist(ctx, op, func(ctx context.Context) error { return c.once(ctx, subject, try) })
+}
+
+// insist calls try until its error is none that passes, or ctx ends.
+func (c *Conn) insist(ctx context.Context, op string, try func(context.Context) error) error {
 	if _, ok := ctx.Deadline(); !ok {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, patience)
 		defer cancel()
 	}
 	for backoff := firstBackoff; ; backoff = min(2*backoff, lastBackoff) {
-		err := c.once(ctx, subject, try)
+		err := try(ctx)
 		if err == nil {
 			return nil
 		}
-		if err = c.explainMissing(ctx, err); !transient(err) {
+		if !transient(err) {
 			return fmt.Errorf("%s: %w", op, err)
 		}
-		if !wait(ctx, backoff) {
-			return fmt.Errorf("%s: %w: no answer from the NATS server at %s: %w", op, job.ErrUnavailable, c.where(), err)
+		if wait(ctx, backoff) {
+			continue
 		}
-	}
-}
-
-// explainMissing makes err a job.ErrNotSetUp if the cause is that the server has no such streams. To publish or read,
-// nobody answers then; nor does anybody while a stream has no leader, which passes. A look at JOBS, the first
-// stream that Setup makes, tells the two apart: only a server that knows all streams says that there is none.
-func (c *Conn) explainMissing(ctx context.Context, err error) error {
-	looked := err
-	if errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrNoStreamResponse) {
-		api := "$JS.API.STREAM.INFO." + c.names.jobs()
-		if c.denials.get(api) != nil {
-			return err // an account that may not look has to wait and see
+		if errors.Is(err, errPartial) {
+			return fmt.Errorf("%s: %w: the NATS server at %s: %w", op, job.ErrUnavailable, c.where(), err)
 		}
-		looked = c.once(ctx, api, func(ctx context.Context) error {
-			_, err := c.js.Stream(ctx, c.names.jobs())
-			return err
-		})
+		return fmt.Errorf("%s: %w: no answer from the NATS server at %s: %w", op, job.ErrUnavailable, c.where(), err)
 	}
-	if !errors.Is(looked, jetstream.ErrStreamNotFound) {
-		return err
-	}
-	return fmt.Errorf("%w: the NATS server at %s has no streams of prefix %s (setting Prefix); a worker that starts with it makes them: %w",
-		job.ErrNotSetUp, c.where(), c.cfg.Prefix, err)
 }
 
 // once calls try a single time, and returns a PermissionError if that is why it got no answer.

@@ -55,4 +55,6 @@ func (c *Conn) Load(ctx context.Context, id job.ID) (Version, error) { return c.
 func (c *Conn) GiveUp(ctx context.Context, id job.ID, v Version) error { return c.giveUp(ctx, id, v) }
 
 // Settle follows a decision without a token in hand.
-func (c *Conn) Settle(ctx context.Context, id job.ID, v Version) error { return c.settle(ctx, id, v.rec, nil, nil) }
+func (c *Conn) Settle(ctx context.Context, id job.ID, v Version) error {
+	return c.settle(ctx, id, v.rec, nil, nil)
+}

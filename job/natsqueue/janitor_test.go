@@ -62,20 +62,11 @@ func TestJanitorReadsNoDecidedRecords(t *testing.T) {
 	b.submit(makeJob())
 	b.mustNext(w)
 	nc, _ := b.raw()
-	reads, err := nc.SubscribeSync("$JS.API.DIRECT.GET.KV_" + b.cfg.Prefix + "-jobs.>")
-	if err == nil {
-		err = nc.Flush()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	reads := subscribe(t, nc, "$JS.API.DIRECT.GET.KV_"+b.cfg.Prefix+"-jobs.>")
 	s := b.conn.NewSweep()
 	look(t, s, 3)
-	if err := nc.Flush(); err != nil { // then all of them are here
-		t.Fatal(err)
-	}
-	if got, _, err := reads.Pending(); err != nil || got != 3 {
-		t.Errorf("reads of the records in 3 looks: got %d, %v; want one a look, for their end", got, err)
+	if got := pending(t, nc, reads); got != 3 {
+		t.Errorf("reads of the records in 3 looks: got %d, want one a look, for their end", got)
 	}
 	if open := s.Open(); open != 1 {
 		t.Errorf("jobs to look after: got %d, want the one that runs", open)

@@ -15,7 +15,7 @@ const fullDelay = 5 * time.Second
 // two streams since one that takes schedules can't refuse new jobs when it is
 // full. Every worker is a mover: whoever can run the job can fetch it.
 func (k *Consumer) startMover(ctx context.Context) error {
-	cons, err := k.conn.setupConsumer(ctx, k.conn.names.sched(), k.conn.moverConfig())
+	cons, err := k.conn.setupConsumer(ctx, k.conn.retry, k.conn.names.sched(), k.conn.moverConfig())
 	if err != nil {
 		return err
 	}

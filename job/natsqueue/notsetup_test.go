@@ -1,12 +1,20 @@
 package natsqueue_test
 
 import (
+	"context"
 	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"slipway/job"
 	"slipway/job/natsqueue"
+	"slipway/job/natsqueue/natsserver"
 )
 
 // A prefix that nobody set up is told at once, by every call.
@@ -52,35 +60,140 @@ func TestNotSetUp(t *testing.T) {
 			continue
 		}
 		contains(t, err, b.cfg.Prefix, "setting Prefix", "worker")
-		if took := time.Since(began); took > 3*time.Second {
+		if took := time.Since(began); took > 10*time.Second {
 			t.Errorf("%s: took %s, want it at once", name, took)
 		}
 	}
 }
 
-// A stream for which nobody answers is waited for as long as the queue is known: as far as the caller sees it has no
-// leader, or is about to be made.
-func TestSilentStream(t *testing.T) {
+// While Setup is under way the streams come one by one, JOBS first. Who is early waits for the rest, as for one that has
+// no leader; who can wait no longer is told which is missing.
+func TestHalfSetUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	_, js := b.raw()
-	if err := js.DeleteStream(t.Context(), "KV_"+b.cfg.Prefix+"-jobs"); err != nil {
-		t.Fatal(err)
+	for _, s := range []string{"KV_" + b.cfg.Prefix + "-jobs", b.cfg.Prefix + "-DEAD", b.cfg.Prefix + "-EVENTS", b.cfg.Prefix + "-SCHED"} {
+		if err := js.DeleteStream(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
 	}
-	got := make(chan error, 1)
-	go func() {
-		_, err := b.conn.Client().Status(t.Context(), job.NewID())
-		got <- err
-	}()
-	select {
-	case err := <-got:
-		t.Fatalf("Status: got %v before the stream was back, want it to wait", err)
-	case <-time.After(time.Second):
+	c, id := b.conn.Client(), job.NewID()
+	letters := func(ctx context.Context) (err error) {
+		for _, err = range c.DeadLetters(ctx) {
+		}
+		return err
 	}
+	calls := map[string]func() error{
+		"Status":      func() error { _, err := c.Status(t.Context(), id); return err },
+		"DeadLetters": func() error { return letters(t.Context()) },
+		"List": func() (err error) {
+			for _, err = range c.List(t.Context(), job.ListQuery{}) {
+			}
+			return err
+		},
+		"Follow": func() (err error) {
+			for _, err = range c.Follow(t.Context(), id, true) {
+			}
+			return err
+		},
+		"Consumer": func() error {
+			w, err := b.conn.Consumer(t.Context(), natsqueue.ConsumerConfig{Worker: "w1"})
+			if err == nil {
+				err = w.Close(t.Context())
+			}
+			return err
+		},
+	}
+	var early atomic.Bool
+	early.Store(true)
+	var wg sync.WaitGroup
+	for name, call := range calls {
+		wg.Go(func() {
+			if err := call(); early.Load() || (err != nil && !errors.Is(err, job.ErrNotFound)) {
+				t.Errorf("%s: got %v, before the streams were there: %t; want it to wait for them", name, err, early.Load())
+			}
+		})
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	err := letters(ctx)
+	if !errors.Is(err, job.ErrUnavailable) || errors.Is(err, job.ErrNotSetUp) {
+		t.Errorf("DeadLetters for a second: got %v, want ErrUnavailable alone", err)
+	}
+	contains(t, err, "is missing: "+b.cfg.Prefix+"-DEAD")
+	early.Store(false)
 	if err := b.connect().Setup(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-got; !errors.Is(err, job.ErrNotFound) {
-		t.Errorf("Status: got %v, want ErrNotFound of the stream that is back", err)
+	wg.Wait()
+}
+
+// A call that is not answered looks why, but not with each of its tries.
+func TestLooksAreFew(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	nc, js := b.raw()
+	if err := js.DeleteStream(t.Context(), "KV_"+b.cfg.Prefix+"-jobs"); err != nil {
+		t.Fatal(err)
 	}
+	looks := subscribe(t, nc, "$JS.API.STREAM.INFO."+b.cfg.Prefix+"-JOBS")
+	const patience = 2 * time.Second // time for seven tries
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if _, err := b.conn.Client().Status(ctx, job.NewID()); !errors.Is(err, job.ErrUnavailable) {
+		t.Errorf("Status: got %v, want ErrUnavailable", err)
+	}
+	if got, want := pending(t, nc, looks), 5; got > want { // two a second, and the first
+		t.Errorf("looks in %s: got %d, want at most %d", patience, got, want)
+	}
+}
+
+// A look to which nobody answers does not hold its call up: that tries on, and may find another server's answer.
+func TestSilentLook(t *testing.T) {
+	t.Parallel()
+	conf := filepath.Join(t.TempDir(), "nats.conf")
+	if err := os.WriteFile(conf, []byte(`mappings: {"$JS.API.STREAM.INFO.slipway-JOBS": "void"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	srv, err := natsserver.Start(natsserver.Options{Dir: t.TempDir(), Config: conf})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(srv.Close)
+	b := &bundle{t: t, cfg: natsqueue.Config{URL: srv.ClientURL()}}
+	nc, _ := b.raw()
+	looks := subscribe(t, nc, "void")
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+	defer cancel()
+	if _, err := b.connect().Client().Status(ctx, job.NewID()); !errors.Is(err, job.ErrUnavailable) {
+		t.Errorf("Status: got %v, want ErrUnavailable", err)
+	}
+	if got := pending(t, nc, looks); got < 2 {
+		t.Errorf("looks: got %d, want each to end soon, and the call to go on", got)
+	}
+}
+
+func subscribe(t *testing.T, nc *nats.Conn, subject string) *nats.Subscription {
+	t.Helper()
+	sub, err := nc.SubscribeSync(subject)
+	if err == nil {
+		err = nc.Flush()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sub
+}
+
+// pending counts what came to sub by now.
+func pending(t *testing.T, nc *nats.Conn, sub *nats.Subscription) int {
+	t.Helper()
+	if err := nc.Flush(); err != nil { // then all of it is here
+		t.Fatal(err)
+	}
+	n, _, err := sub.Pending()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
