@@ -150,6 +150,9 @@ func (c *Conn) reconnect() <-chan struct{} {
 	return c.reconnected
 }
 
+// remade is how often the connection was made anew.
+func (c *Conn) remade() uint64 { return c.nc.Stats().Reconnects }
+
 // Connected reports whether the server is reachable at this moment.
 func (c *Conn) Connected() bool { return c.nc.IsConnected() }
 

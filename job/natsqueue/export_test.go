@@ -58,3 +58,15 @@ func (c *Conn) GiveUp(ctx context.Context, id job.ID, v Version) error { return 
 func (c *Conn) Settle(ctx context.Context, id job.ID, v Version) error {
 	return c.settle(ctx, id, v.rec, nil, nil)
 }
+
+// Forget makes s believe that the sequences it read stood for other versions.
+func (s *sweep) Forget() { clear(s.open) }
+
+// Ahead makes s believe that it read a store that came further.
+func (s *sweep) Ahead() { s.from += 1000 }
+
+// Age makes s older.
+func (s *sweep) Age(d time.Duration) { s.began = s.began.Add(-d) }
+
+// Reconnect makes the connection anew.
+func (c *Conn) Reconnect() error { return c.nc.ForceReconnect() }

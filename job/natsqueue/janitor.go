@@ -30,10 +30,14 @@ func (k *Consumer) janitor() {
 	}
 }
 
-// tend looks once, if this worker is the janitor; only then it returns a sweep to go on with.
+// tend looks once, if this worker is the janitor. It returns a sweep to go on with, none if somebody else is.
 func (k *Consumer) tend(s *sweep, every time.Duration) *sweep {
 	// Up to the next election pass the look and the wait after it, a period each at most; one is to spare.
-	if !k.elected(k.ctx, 3*every) {
+	mine, err := k.elected(k.ctx, 3*every)
+	if err != nil {
+		return s // who is elected is unknown; a sweep that rests is not wrong
+	}
+	if !mine {
 		return nil
 	}
 	if s == nil {
@@ -47,17 +51,17 @@ func (k *Consumer) tend(s *sweep, every time.Duration) *sweep {
 	return s
 }
 
-// elected takes or keeps the janitor's key for a while.
-func (k *Consumer) elected(ctx context.Context, period time.Duration) bool {
+// elected takes or keeps the janitor's key for a while. It reports false if somebody else holds it.
+func (k *Consumer) elected(ctx context.Context, period time.Duration) (bool, error) {
 	holder, seq, err := k.conn.getKey(ctx, k.conn.names.workers(), janitorKey)
 	if err != nil || (holder != nil && string(holder) != k.boot) {
-		return false
+		return false, err
 	}
 	msg := nats.NewMsg(key(k.conn.names.workers(), janitorKey))
 	msg.Data = []byte(k.boot)
 	err = k.conn.publish(ctx, "become janitor", msg,
 		jetstream.WithExpectLastSequencePerSubject(seq), jetstream.WithMsgTTL(max(time.Second, period.Truncate(time.Second))))
-	return err == nil
+	return err == nil, err
 }
 
 // repair brings back the token of a job that has none, or gives the job up.

@@ -10,6 +10,7 @@ import (
 
 	"slipway/job"
 	"slipway/job/natsqueue"
+	"slipway/test/await"
 )
 
 // A requeue that was cut off after the record is finished by the janitor; a job
@@ -122,10 +123,30 @@ func TestJanitorStopsInTime(t *testing.T) {
 	if s == nil || !late.Load() {
 		t.Fatalf("Tend: got %v, in time: %t; want a sweep that was cut short", s, !late.Load())
 	}
-	if again := w.Tend(s, time.Minute); again != s || s.Open() != 1 {
-		t.Errorf("Tend: got %v with %d jobs, want the sweep to go on", again, s.Open())
-	}
+	// The key of the first round is short; it may go away in the middle of the second.
+	await.True(t, 20*time.Second, "the janitor looked again", func() bool {
+		if again := w.Tend(s, time.Minute); again != s {
+			t.Fatalf("Tend: got %v, want the sweep to go on", again)
+		}
+		return s.Open() == 1
+	})
 	if other := b.join(t, "w2").Tend(nil, time.Minute); other != nil {
 		t.Error("a second worker became janitor beside the first")
+	}
+}
+
+// Who can't tell whether it is the janitor keeps what it read: to read it again would cost the most when the server has
+// the least to spare.
+func TestJanitorKeepsItsSweep(t *testing.T) {
+	t.Parallel()
+	b := setup(t, unhurried)
+	w := b.join(t, "w1")
+	s := w.Tend(nil, time.Minute)
+	if s == nil {
+		t.Fatal("Tend: got nil, want the only worker to be janitor")
+	}
+	w.Kill()
+	if again := w.Tend(s, time.Minute); again != s {
+		t.Errorf("Tend without an election: got %v, want the sweep", again)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -14,10 +15,21 @@ import (
 // sweep is what the janitor knows of the records from one look to the next. It reads each version of a record once,
 // and of those nothing but the headers: the decided ones stay for a month, with their results.
 type sweep struct {
-	c    *Conn
-	from uint64             // sequence in the records' stream that was not read yet
-	open map[job.ID]*undone // the jobs that are not decided, as far as was read
+	c     *Conn
+	began time.Time
+	store store              // that was read
+	from  uint64             // sequence in the records' stream that was not read yet
+	open  map[job.ID]*undone // the jobs that are not decided, as far as was read
 }
+
+// store is what the records are kept in, as far as a client can tell one from another.
+type store struct {
+	created int64  // time of the stream, in nanoseconds
+	made    uint64 // how often the connection had been re-made: a server that was away may come back with an older store
+}
+
+// sweepAge is how long a sweep is gone on with, for what else may happen to a store.
+const sweepAge = 24 * time.Hour
 
 // undone is a record that waits or runs.
 type undone struct {
@@ -25,7 +37,9 @@ type undone struct {
 	missed uint64 // the version that had no token at the last look
 }
 
-func newSweep(c *Conn) *sweep { return &sweep{c: c, open: map[job.ID]*undone{}} }
+func newSweep(c *Conn) *sweep {
+	return &sweep{c: c, began: time.Now(), from: 1, open: map[job.ID]*undone{}}
+}
 
 // look deals with each record that had no token twice in a row, with nothing
 // having happened to it in between.
@@ -72,6 +86,9 @@ func (c *Conn) tokens(ctx context.Context) (map[job.ID]bool, error) {
 
 // read brings open up to what is stored by now. What it read counts also if it is cut short.
 func (s *sweep) read(ctx context.Context) error {
+	if err := s.renew(ctx); err != nil {
+		return err
+	}
 	end, err := s.c.last(ctx, bucket(s.c.names.records()), key(s.c.names.records(), ">"))
 	if err != nil || end == nil || end.Sequence < s.from {
 		return err
@@ -96,10 +113,29 @@ func (s *sweep) read(ctx context.Context) error {
 	return nil
 }
 
+// renew starts over if what was read may be of another store, in which the same sequences stand for other versions.
+func (s *sweep) renew(ctx context.Context) error {
+	now := store{made: s.c.remade()} // before the look, lest one in between counts as seen
+	var last uint64
+	name := bucket(s.c.names.records())
+	err := s.c.retry(ctx, "look at the records", "$JS.API.STREAM.INFO."+name, func(ctx context.Context) error {
+		stream, err := s.c.js.Stream(ctx, name)
+		if err == nil {
+			now.created, last = stream.CachedInfo().Created.UnixNano(), stream.CachedInfo().State.LastSeq
+		}
+		return err
+	})
+	if err == nil && (now != s.store || last+1 < s.from || time.Since(s.began) > sweepAge) {
+		*s = *newSweep(s.c)
+		s.store = now
+	}
+	return err
+}
+
 // readRecords reads the headers of the records from a sequence on.
 func (c *Conn) readRecords(ctx context.Context, from uint64) (*reader, error) {
 	return c.read(ctx, "read records", bucket(c.names.records()), key(c.names.records(), ">"), jetstream.OrderedConsumerConfig{
-		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: max(1, from), HeadersOnly: true,
+		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: from, HeadersOnly: true,
 	})
 }
 
