@@ -118,12 +118,7 @@ func (k *Consumer) contend(ctx context.Context, t token, msg jetstream.Msg, bega
 	case what == leaveIt:
 		return nil, k.conn.nak(ctx, msg, delay)
 	case what == concludeIt:
-		l := k.newLease(t, msg, v, began)
-		// Readers take what does not follow the attempt's own events for a repetition of them.
-		if l.seq, err = k.conn.lastSeq(ctx, l.d); err == nil {
-			_, err = l.settle(ctx, v.rec)
-		}
-		return nil, err
+		return nil, k.newLease(t, msg, v, began).settleUnrun(ctx, v.rec)
 	case what == settleIt:
 		return nil, k.conn.settle(ctx, t.id, v.rec, t.spec, msg)
 	}

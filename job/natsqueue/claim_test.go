@@ -2,12 +2,14 @@ package natsqueue_test
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 	"time"
 
 	"slipway/job"
 	"slipway/job/natsqueue"
+	"slipway/test/await"
 )
 
 // Two tokens of one job that come at the same moment make one claim, whoever gets them.
@@ -51,4 +53,38 @@ func TestTwoTokensAtOnce(t *testing.T) {
 	}
 	cancel()
 	slots.Wait()
+}
+
+// A claim that decides settles also if the events can't be read. Otherwise the result is late by an AckWait,
+// and the claim holds up a slot until it ends.
+func TestClaimSettlesWithoutEvents(t *testing.T) {
+	t.Parallel()
+	b := setup(t, unhurried)
+	dead := b.join(t, "dead")
+	j := makeJob()
+	id := b.submit(j)
+	b.mustNext(dead)
+	if _, err := b.conn.Client().Cancel(t.Context(), id, job.Cancel); err != nil {
+		t.Fatal(err)
+	}
+	dead.Kill()
+	_, js := b.raw()
+	if err := js.DeleteStream(t.Context(), b.cfg.Prefix+"-EVENTS"); err != nil {
+		t.Fatal(err)
+	}
+	b.publish("$KV."+b.cfg.Prefix+"-workers.dead", nil) // instead of waiting until it expires
+	spec, err := job.Encode(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.publish(b.token(id), spec)
+	w, got := b.join(t, "w2"), make(chan error, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() { _, err := w.Next(ctx); got <- err }()
+	await.True(t, 40*time.Second, "the result is there", func() bool { return len(b.stored("RESULTS", b.cfg.Prefix+".R.>")) == 1 })
+	cancel()
+	if err := <-got; !errors.Is(err, context.Canceled) {
+		t.Errorf("Next: got %v, want no job", err)
+	}
 }

@@ -78,6 +78,26 @@ func (l *lease) settle(ctx context.Context, rec *record) (*job.Result, error) {
 	return r, nil
 }
 
+// newsTime bounds the look at the events of an attempt that is dead.
+const newsTime = 2 * time.Second
+
+// settleUnrun is settle for a claim that decided instead of running. Its last event follows those of the attempt
+// before, for readers take any other for a repetition of them. If those can't be read the event is left out: events are news,
+// and whoever follows makes it from the result.
+func (l *lease) settleUnrun(ctx context.Context, rec *record) error {
+	c := l.k.conn
+	newsCtx, cancel := context.WithTimeout(ctx, newsTime)
+	defer cancel()
+	seq, err := c.lastSeq(newsCtx, l.d)
+	if err != nil {
+		c.cfg.OnError(fmt.Errorf("number the last event of job %s: %w", l.d.ID, err))
+		return c.settle(ctx, l.d.ID, rec, l.token.spec, l.msg)
+	}
+	l.seq = seq
+	_, err = l.settle(ctx, rec)
+	return err
+}
+
 // cancelResult turns r into the result of a job that a user canceled in time. What
 // the attempt did is still told.
 func cancelResult(r *job.Result) {
