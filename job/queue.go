@@ -20,7 +20,7 @@ var (
 	// ErrUnavailable: the queue's server does not answer. Whether the call took effect is unknown; all calls may be repeated.
 	ErrUnavailable = errors.New("queue unavailable")
 	// ErrNotSetUp: the server answers, and holds no such queue: its name is another one, or no worker was ever
-	// started. Waiting does not mend that.
+	// started. It stays so until one starts.
 	ErrNotSetUp = errors.New("queue is not set up")
 )
 

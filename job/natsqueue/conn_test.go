@@ -125,6 +125,8 @@ func TestRoles(t *testing.T) {
 		t.Errorf("the denial took %s, want it at once", took)
 	}
 
+	dropWithoutResults(t, connect)
+
 	// What Check finds is named, all of it.
 	contains(t, connect("noresult:r", "").Check(t.Context()), "slipway.R.default.probe.0", "$KV.slipway-jobs.probe", "CONSUMER.CREATE.KV_slipway-jobs.")
 
@@ -167,5 +169,35 @@ func TestInProcess(t *testing.T) {
 	}
 	if _, err := natsserver.Start(natsserver.Options{Dir: t.TempDir(), Addr: "nonsense"}); err == nil {
 		t.Error("Start with a wrong Addr: got no error, want one")
+	}
+}
+
+// dropWithoutResults: a person who may not publish results can drop a letter whose result is there.
+func dropWithoutResults(t *testing.T, connect func(user, inbox string) *natsqueue.Conn) {
+	t.Helper()
+	admin := connect("admin:a", "")
+	w, err := admin.Consumer(t.Context(), natsqueue.ConsumerConfig{Worker: "w0"})
+	if err != nil {
+		t.Fatalf("Consumer: %v", err)
+	}
+	l, err := w.Next(t.Context())
+	if err != nil {
+		t.Fatalf("Next: %v", err)
+	}
+	if _, err := l.Commit(t.Context(), &job.Result{Outcome: job.Errored, Reason: job.ReasonInfraBudget}); err != nil {
+		t.Fatalf("Commit: %v", err)
+	}
+	if err := w.Close(t.Context()); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	if err := connect("noresult:r", "").Client().DropDead(t.Context(), l.Delivery().ID); err != nil {
+		t.Errorf("DropDead without the right to publish results: %v", err)
+	}
+}
+
+func TestDenialsAreBounded(t *testing.T) {
+	t.Parallel()
+	if n, last := natsqueue.NoteDenials(10_000); n > 1000 || !last {
+		t.Errorf("10000 denied subjects: got %d remembered, the last: %t; want few, and the last", n, last)
 	}
 }

@@ -155,7 +155,8 @@ func msgID(msg *nats.Msg, at time.Time) string {
 	return fmt.Sprintf("%s %d", msg.Subject, at.UnixNano())
 }
 
-// DropDead forgets a dead letter. See job.Client.
+// DropDead forgets a dead letter. It needs no right to publish, but in the moment between a letter and its result: then
+// it publishes that itself. See job.Client.
 func (c *Client) DropDead(ctx context.Context, id job.ID) error {
 	if err := c.conn.dropDead(ctx, id); err != nil {
 		return fmt.Errorf("drop dead job %s: %w", id, err)
@@ -174,7 +175,11 @@ func (c *Conn) dropDead(ctx context.Context, id job.ID) error {
 	}
 	if _, _, gen, _ := c.names.parseKept(msg.Subject); v.rec != nil && v.rec.State.Final() && v.rec.Generation == gen {
 		// By the result, who meets the token later knows that there was a letter.
-		if err := c.publishResult(ctx, id, v.rec); err != nil {
+		result, err := c.last(ctx, c.names.results(), c.names.result(v.rec.Queue, id, gen))
+		if err == nil && result == nil {
+			err = c.publishResult(ctx, id, v.rec)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -161,6 +161,9 @@ func wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
+// maxDenials bounds what is remembered: some subjects hold the name of a job, or one that is used once.
+const maxDenials = 256
+
 // denials remembers what the server refused. It says so by a message of its own,
 // after which the refused request just times out.
 type denials struct {
@@ -184,8 +187,8 @@ func (d *denials) note(err error) error {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.seen == nil {
-		d.seen = map[string]*PermissionError{}
+	if d.seen == nil || len(d.seen) >= maxDenials {
+		d.seen = map[string]*PermissionError{} // who still asks for one is denied again
 	}
 	d.seen[denied.Subject] = denied
 	for cancel := range d.waiting[denied.Subject] {

@@ -2,7 +2,10 @@ package natsqueue
 
 import (
 	"context"
+	"fmt"
 	"time"
+
+	"github.com/nats-io/nats.go"
 
 	"slipway/job"
 )
@@ -70,3 +73,14 @@ func (s *sweep) Age(d time.Duration) { s.began = s.began.Add(-d) }
 
 // Reconnect makes the connection anew.
 func (c *Conn) Reconnect() error { return c.nc.ForceReconnect() }
+
+// NoteDenials has the server deny n subjects, and returns how many are remembered, and whether the last is.
+func NoteDenials(n int) (int, bool) {
+	var d denials
+	var subject string
+	for i := range n {
+		subject = fmt.Sprintf("s.%d", i)
+		d.note(fmt.Errorf("%w: Permissions Violation for Publish to %q", nats.ErrPermissionViolation, subject))
+	}
+	return len(d.seen), d.get(subject) != nil
+}
