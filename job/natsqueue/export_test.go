@@ -80,7 +80,7 @@ func NoteDenials(n int) (int, bool) {
 	var subject string
 	for i := range n {
 		subject = fmt.Sprintf("s.%d", i)
-		d.note(fmt.Errorf("%w: Permissions Violation for Publish to %q", nats.ErrPermissionViolation, subject))
+		_ = d.note(fmt.Errorf("%w: Permissions Violation for Publish to %q", nats.ErrPermissionViolation, subject))
 	}
 	return len(d.seen), d.get(subject) != nil
 }
