@@ -183,6 +183,24 @@ func TestOpenNetwork(t *testing.T) {
 	}
 }
 
+// The limit of a file's size is no second limit of /tmp.
+func TestLimits_TmpBeyondDisk(t *testing.T) {
+	e := setup(t)
+	spec := e.spec()
+	spec.Resources = container.Resources{Memory: 64 << 20, Disk: 4 << 20, Tmp: 16 << 20, Shm: 12 << 20}
+	b := e.box(t, spec)
+	for _, script := range []string{
+		"dd if=/dev/zero of=/tmp/big bs=1M count=15 2>&1 && rm /tmp/big", "dd if=/dev/zero of=/dev/shm/big bs=1M count=11 2>&1",
+	} {
+		if exit, out := sh(t, b, script); !exit.Success() {
+			t.Errorf("%s: got %+v, %s", script, exit, out)
+		}
+	}
+	if exit, _ := sh(t, b, "truncate -s 64M sparse"); exit.Success() {
+		t.Error("a sparse file of 64 MiB was made beside a limit of 4")
+	}
+}
+
 func TestLimits(t *testing.T) {
 	e := setup(t)
 	spec := e.spec()
@@ -206,6 +224,16 @@ func TestLimits(t *testing.T) {
 		if exit, _ := sh(t, b, "rm big; df -k . | awk 'END{print $2}'"); !exit.Success() {
 			t.Errorf("afterwards: got %+v", exit)
 		}
+	})
+	t.Run("disk, one file", func(t *testing.T) {
+		exit, _ := sh(t, b, "head -c 20m /dev/zero >big")
+		if exit.Code != 1 || exit.Signal != "" {
+			t.Errorf("got %+v, want an error that the program can tell", exit)
+		}
+		if err := b.Files().Write(e.ctx, "more", bytes.NewReader(make([]byte, 4<<10)), 0o644); !errors.Is(err, container.ErrNoSpace) {
+			t.Errorf("a page more: got %v, want ErrNoSpace", err)
+		}
+		sh(t, b, "rm big")
 	})
 	t.Run("tmp", func(t *testing.T) {
 		if exit, _ := sh(t, b, "dd if=/dev/zero of=/tmp/big bs=1M count=20 2>/dev/null"); exit.Success() {

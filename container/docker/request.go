@@ -132,7 +132,8 @@ func resources(r container.Resources, engineCPUs int) mobycontainer.Resources {
 		{Name: "core"},
 	}
 	if r.Disk > 0 {
-		limits = append(limits, &units.Ulimit{Name: "fsize", Soft: r.Disk, Hard: r.Disk})
+		size := maxFile(r)
+		limits = append(limits, &units.Ulimit{Name: "fsize", Soft: size, Hard: size})
 	}
 	pids := r.Pids
 	cpus := r.CPUs
@@ -147,6 +148,11 @@ func resources(r container.Resources, engineCPUs int) mobycontainer.Resources {
 		Ulimits:    limits,
 	}
 }
+
+// maxFile bounds the sparse files of a box, which cost nothing in it and all their size in the store. It is more
+// than any of its folders in memory holds: else a file that fills one would end its writer by a signal, where "no
+// space left on device" tells him what is wrong, and one of /tmp would hit the workspace's limit.
+func maxFile(r container.Resources) int64 { return max(r.Disk, r.Tmp, r.Shm) + units.MiB }
 
 func mounts(spec container.Spec, at site) []mount.Mount {
 	ms := []mount.Mount{{
