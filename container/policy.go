@@ -147,7 +147,7 @@ func (p Policy) grant(spec Spec) ([]Relaxation, error) {
 // limit fills the zero fields of r and refuses what is beyond the bounds. A
 // default that is beyond a bound is cut to it, since nobody asked for it.
 func (p Policy) limit(r Resources) (Resources, error) {
-	bound, def := p.bounds(), DefaultResources()
+	asked, bound, def := r, p.bounds(), DefaultResources()
 	if r.CPUs > bound.CPUs {
 		return Resources{}, &Denied{
 			Field: "resources.cpus", Key: "max.cpus",
@@ -169,7 +169,7 @@ func (p Policy) limit(r Resources) (Resources, error) {
 			*f.value = min(*defaults[i].value, *bounds[i].value)
 		}
 	}
-	return r, nil
+	return r.cut(asked), nil
 }
 
 // bounds returns Max with its zero fields filled.

@@ -77,12 +77,28 @@ func DefaultResources() Resources {
 	return Resources{CPUs: 2, Memory: 2 << 30, Pids: 512, Tmp: 256 << 20, Shm: 64 << 20, Files: 8192}
 }
 
-// Or returns r with its zero fields taken from def.
+// Or returns r with its zero fields taken from def. A Tmp and a Shm of def are cut to r's Memory, which they count
+// towards: who asks for little memory asks for no more of it in another name.
 func (r Resources) Or(def Resources) Resources {
+	asked := r
 	r.CPUs = cmp.Or(r.CPUs, def.CPUs)
 	defaults := def.fields()
 	for i, f := range r.fields() {
 		*f.value = cmp.Or(*f.value, *defaults[i].value)
+	}
+	return r.cut(asked)
+}
+
+// cut bounds by Memory what nobody asked for.
+func (r Resources) cut(asked Resources) Resources {
+	if r.Memory == 0 {
+		return r
+	}
+	if asked.Tmp == 0 {
+		r.Tmp = min(r.Tmp, r.Memory)
+	}
+	if asked.Shm == 0 {
+		r.Shm = min(r.Shm, r.Memory)
 	}
 	return r
 }
