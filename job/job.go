@@ -137,13 +137,14 @@ type Resources struct {
 	Memory Bytes `json:"memory,omitempty"`
 	// Pids bounds processes and threads. Zero means the worker's default. Limits: MinPids to MaxPids.
 	Pids int64 `json:"pids,omitempty"`
-	// Disk makes the workspace a memory-backed file system of this size. Its content counts beside Memory.
+	// Disk makes the workspace a memory-backed file system of this size. Its content counts beside Memory. No file of
+	// the box, holes included, can be more than 1MiB larger than the largest of Disk, Tmp and Shm then.
 	// Zero means the worker's default, mostly a workspace on the engine's disk, without a limit of its own. Limits: MinDisk to MaxSize.
 	Disk Bytes `json:"disk,omitempty"`
-	// Tmp is the size of /tmp, which lives in memory and counts towards Memory. Zero means the worker's default.
+	// Tmp is the size of /tmp, which lives in memory and counts towards Memory. Zero means the worker's default, cut to Memory.
 	// Limits: MinTmp to Memory.
 	Tmp Bytes `json:"tmp,omitempty"`
-	// Shm is the size of /dev/shm, which lives in memory and counts towards Memory. Zero means the worker's default.
+	// Shm is the size of /dev/shm, which lives in memory and counts towards Memory. Zero means the worker's default, cut to Memory.
 	// Limits: MinShm to Memory.
 	Shm Bytes `json:"shm,omitempty"`
 }

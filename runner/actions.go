@@ -42,6 +42,7 @@ func (a *attempt) exec(ctx context.Context, s *job.Step, out *output, r *job.Ste
 	r.ExitCode, r.Signal = &exit.Code, exit.Signal
 	r.CPU, r.MaxRSS, r.Leftovers = job.Duration(exit.CPU), exit.MaxRSS, exit.Leftovers
 	r.Output.Bytes = exit.Output
+	a.blameDisk(ctx, r)
 	return nil
 }
 
@@ -119,7 +120,7 @@ func (a *attempt) fileAction(ctx context.Context, s *job.Step, out *output, r *j
 	reason, own := judgeFile(err)
 	switch {
 	case own:
-		r.Status, r.Reason, r.Message = job.StepFailed, reason, err.Error()
+		r.Status, r.Reason, r.Message = job.StepFailed, reason, a.hintDisk(err.Error(), err)
 	case ctx.Err() != nil:
 		r.Status, r.Reason, r.Message = stepStopped(context.Cause(ctx))
 	default:

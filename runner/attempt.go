@@ -173,7 +173,11 @@ func (a *attempt) phase(ctx context.Context, p phase) (v verdict, ok bool) {
 	*p.took += job.Duration(took)
 	a.obs.PhaseDone(p.name, took, err == nil)
 	if err != nil {
-		return judge(p.name, err, context.Cause(ctx)), false
+		v = judge(p.name, err, context.Cause(ctx))
+		if v.reason == job.ReasonDisk {
+			v.message = a.hintDisk(v.message, err)
+		}
+		return v, false
 	}
 	a.log.Debug("phase done", zap.String("phase", p.name), zap.Duration("took", took))
 	return verdict{}, true

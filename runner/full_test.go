@@ -1,0 +1,88 @@
+package runner
+
+import (
+	"context"
+	"io"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"slipway/container"
+	"slipway/job"
+)
+
+// fullFiles is a workspace without room.
+type fullFiles struct{ container.Files }
+
+func (f fullFiles) Write(context.Context, string, io.Reader, fs.FileMode) error {
+	return container.ErrNoSpace
+}
+
+func TestDisk(t *testing.T) {
+	t.Parallel()
+	limited := job.Resources{Disk: 4 << 20}
+	failed := func(code int, signal string) func(*container.Exit) {
+		return func(e *container.Exit) { e.Code, e.Signal = code, signal }
+	}
+	for _, tt := range []struct {
+		name   string
+		asked  job.Resources
+		full   bool
+		exit   func(*container.Exit)
+		reason job.Reason
+		hint   bool
+	}{
+		{"full", limited, true, failed(1, ""), job.ReasonDisk, true},
+		{"not full", limited, false, failed(1, ""), job.ReasonExit, false},
+		{"a file too large", limited, false, failed(153, "SIGXFSZ"), job.ReasonDisk, true},
+		{"a child's file too large", limited, false, failed(153, ""), job.ReasonDisk, true},
+		{"another signal", limited, false, failed(137, "SIGKILL"), job.ReasonExit, false},
+		{"no such program", limited, true, func(e *container.Exit) { e.Code, e.Error = 127, "not found" }, job.ReasonExit, false},
+		{"no limit", job.Resources{}, true, failed(153, "SIGXFSZ"), job.ReasonExit, false},
+		{"memory first", limited, true, func(e *container.Exit) { e.Code, e.OOM = 137, true }, job.ReasonOOM, false},
+		{"succeeded", limited, true, failed(0, ""), "", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			scenario(t, func(b *bundle) {
+				var left []container.FileInfo
+				b.boxes.exec = func(ctx context.Context, box *fakeBox, cmd container.Command) (e container.Exit, err error) {
+					if strings.HasSuffix(cmd.Args[len(cmd.Args)-1], "look") {
+						left, err = box.files.List(ctx, ".")
+						return e, err
+					}
+					if tt.full {
+						box.files = fullFiles{box.files}
+					}
+					tt.exit(&e)
+					return e, nil
+				}
+				j := steps(run("fill"), always("look"))
+				j.Resources = tt.asked
+				r := b.want(b.do(j), tt.reason.Outcome(), tt.reason)
+				if got := strings.Contains(r.Message, "; ask for more with resources.disk"); got != tt.hint {
+					t.Errorf("got message %q, want the hint: %t", r.Message, tt.hint)
+				}
+				if len(left) > 0 {
+					t.Errorf("left in the workspace: %v", left)
+				}
+			})
+		})
+	}
+}
+
+func TestDisk_File(t *testing.T) {
+	t.Parallel()
+	scenario(t, func(b *bundle) {
+		b.boxes.exec = func(_ context.Context, box *fakeBox, _ container.Command) (container.Exit, error) {
+			box.files = fullFiles{box.files}
+			return container.Exit{}, nil
+		}
+		j := steps(run("fill"), job.Step{Write: &job.WriteFile{Path: "f", Content: ptr("x")}})
+		j.Resources.Disk = 4 << 20
+		r := b.want(b.do(j), job.Failed, job.ReasonDisk)
+		if want := "; ask for more with resources.disk"; !strings.HasSuffix(r.Message, want) {
+			t.Errorf("got %q, want it to end with %q", r.Message, want)
+		}
+	})
+}
