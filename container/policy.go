@@ -41,28 +41,6 @@ type Policy struct {
 	Images []string `json:"images,omitempty" yaml:"images,omitempty"`
 }
 
-// Denied is what a policy refused. It matches ErrDenied.
-type Denied struct {
-	// Field is the job's field that asked for too much.
-	Field string
-	// Key is the policy's key that would allow it.
-	Key string
-	// Detail says how much was asked for and allowed, where that is the point.
-	Detail string
-}
-
-// Error names the field and the key.
-func (d *Denied) Error() string {
-	s := fmt.Sprintf("%s: not allowed by this worker's policy (key %s)", d.Field, d.Key)
-	if d.Detail != "" {
-		s += ": " + d.Detail
-	}
-	return s
-}
-
-// Is makes d match ErrDenied.
-func (d *Denied) Is(target error) bool { return target == ErrDenied }
-
 // PolicyError is a policy that makes no sense itself.
 type PolicyError struct {
 	// Key is where, such as allow[1] or max.memory.
@@ -77,7 +55,7 @@ type PolicyError struct {
 func (e *PolicyError) Error() string { return "policy: " + e.Key + ": " + e.Detail }
 
 // Apply returns spec with its defaults filled in and Relaxed set to what this
-// policy grants, or an error that matches ErrSpec, or the *Denied that says what was
+// policy grants, or an error that matches ErrSpec, or the Denials that say all that was
 // refused. It changes nothing of spec, and applying it to its own result changes nothing.
 func (p Policy) Apply(spec Spec) (Spec, error) {
 	if err := p.Validate(); err != nil {
@@ -86,13 +64,10 @@ func (p Policy) Apply(spec Spec) (Spec, error) {
 	if err := spec.Validate(); err != nil {
 		return Spec{}, err
 	}
-	granted, err := p.grant(spec)
-	if err != nil {
-		return Spec{}, err
-	}
-	res, err := p.limit(spec.Resources)
-	if err != nil {
-		return Spec{}, err
+	granted, refused := p.grant(spec)
+	res, beyond := p.limit(spec.Resources)
+	if refused = append(refused, beyond...); len(refused) > 0 {
+		return Spec{}, refused
 	}
 	spec.Relaxed, spec.Resources = granted, res
 	return spec.WithDefaults()
@@ -126,33 +101,32 @@ func (p Policy) Validate() error {
 	return nil
 }
 
-// grant returns what a box of spec gets beyond the closed defaults, sorted.
-func (p Policy) grant(spec Spec) ([]Relaxation, error) {
+// grant returns what a box of spec gets beyond the closed defaults, sorted, and what it does not get.
+func (p Policy) grant(spec Spec) (granted []Relaxation, refused Denials) {
 	ask := asked(spec)
-	var granted []Relaxation
 	for _, r := range Relaxations() {
 		field, wanted := ask[r]
 		always := slices.Contains(p.Always, r)
 		if wanted && !always && !slices.Contains(p.Allow, r) {
-			return nil, &Denied{Field: field, Key: string(r)}
+			refused = append(refused, &Denied{Field: field, Key: string(r)})
 		}
 		if wanted || always {
 			granted = append(granted, r)
 		}
 	}
 	slices.Sort(granted)
-	return granted, nil
+	return granted, refused
 }
 
-// limit fills the zero fields of r and refuses what is beyond the bounds. A
+// limit fills the zero fields of r, and lists what is beyond the bounds. A
 // default that is beyond a bound is cut to it, since nobody asked for it.
-func (p Policy) limit(r Resources) (Resources, error) {
+func (p Policy) limit(r Resources) (limited Resources, beyond Denials) {
 	asked, bound, def := r, p.bounds(), DefaultResources()
 	if r.CPUs > bound.CPUs {
-		return Resources{}, &Denied{
+		beyond = append(beyond, &Denied{
 			Field: "resources.cpus", Key: "max.cpus",
 			Detail: fmt.Sprintf("%v asked for, %v allowed", r.CPUs, bound.CPUs),
-		}
+		})
 	}
 	if r.CPUs == 0 {
 		r.CPUs = min(def.CPUs, bound.CPUs)
@@ -160,16 +134,16 @@ func (p Policy) limit(r Resources) (Resources, error) {
 	bounds, defaults := bound.fields(), def.fields()
 	for i, f := range r.fields() {
 		if *f.value > *bounds[i].value {
-			return Resources{}, &Denied{
+			beyond = append(beyond, &Denied{
 				Field: "resources." + f.name, Key: "max." + f.name,
-				Detail: fmt.Sprintf("%d asked for, %d allowed", *f.value, *bounds[i].value),
-			}
+				Detail: fmt.Sprintf("%s asked for, %s allowed", f.text(*f.value), f.text(*bounds[i].value)),
+			})
 		}
 		if *f.value == 0 {
 			*f.value = min(*defaults[i].value, *bounds[i].value)
 		}
 	}
-	return r.cut(asked), nil
+	return r.cut(asked), beyond
 }
 
 // bounds returns Max with its zero fields filled.

@@ -107,13 +107,6 @@ func TestApplyGrants(t *testing.T) {
 			nil,
 			func(s Spec) bool { return s.Resources.Memory == 1<<30 && s.Resources.CPUs == 1 },
 		},
-		{
-			"what lives in memory is cut to it",
-			Policy{},
-			Spec{Resources: Resources{Memory: 32 << 20}},
-			nil,
-			func(s Spec) bool { return s.Resources.Tmp == 32<<20 && s.Resources.Shm == 32<<20 },
-		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -165,22 +158,6 @@ func TestValidateNamesTheField(t *testing.T) {
 		_, err := Policy{Allow: Relaxations()}.Apply(s)
 		if !errors.Is(err, ErrSpec) || !strings.Contains(err.Error(), tt.field) {
 			t.Errorf("%+v: got %v, want ErrSpec naming %s", s, err, tt.field)
-		}
-	}
-}
-
-func TestOr(t *testing.T) {
-	const mib = 1 << 20
-	def := Resources{Memory: 512 * mib, Tmp: 256 * mib, Shm: 64 * mib}
-	for _, tt := range []struct{ r, def, want Resources }{
-		{Resources{}, def, def},
-		{Resources{Memory: 32 * mib}, def, Resources{Memory: 32 * mib, Tmp: 32 * mib, Shm: 32 * mib}},
-		{Resources{Memory: 128 * mib}, def, Resources{Memory: 128 * mib, Tmp: 128 * mib, Shm: 64 * mib}},
-		{Resources{Memory: 32 * mib, Tmp: 48 * mib}, def, Resources{Memory: 32 * mib, Tmp: 48 * mib, Shm: 32 * mib}}, // asked for
-		{Resources{}, Resources{Tmp: mib}, Resources{Tmp: mib}},
-	} {
-		if got := tt.r.Or(tt.def); got != tt.want {
-			t.Errorf("%+v: got %+v, want %+v", tt.r, got, tt.want)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -165,7 +166,7 @@ func (r Resources) validate() error {
 	}
 	for _, f := range r.fields() {
 		if v := *f.value; v < 0 || v > 0 && v < f.min || v > 1<<50 {
-			return specError("resources."+f.name, "%d is below %d, or no sensible number", v, f.min)
+			return specError("resources."+f.name, "%s is below %s, or no sensible number", f.text(v), f.text(f.min))
 		}
 	}
 	return nil
@@ -176,17 +177,30 @@ type field struct {
 	name  string
 	value *int64
 	min   int64
+	text  func(int64) string // a value of it, as a job file has it
 }
 
 func (r *Resources) fields() []field {
 	return []field{
-		{"memory", &r.Memory, MinMemory},
-		{"pids", &r.Pids, MinPids},
-		{"disk", &r.Disk, MinDisk},
-		{"tmp", &r.Tmp, MinTmp},
-		{"shm", &r.Shm, MinShm},
-		{"files", &r.Files, MinFiles},
+		{"memory", &r.Memory, MinMemory, size},
+		{"pids", &r.Pids, MinPids, number},
+		{"disk", &r.Disk, MinDisk, size},
+		{"tmp", &r.Tmp, MinTmp, size},
+		{"shm", &r.Shm, MinShm, size},
+		{"files", &r.Files, MinFiles, number},
 	}
+}
+
+func number(n int64) string { return strconv.FormatInt(n, 10) }
+
+// size writes n bytes in the largest unit that keeps it whole.
+func size(n int64) string {
+	for i, unit := range []string{"TiB", "GiB", "MiB", "KiB"} {
+		if one := int64(1) << (40 - 10*i); n != 0 && n%one == 0 {
+			return number(n/one) + unit
+		}
+	}
+	return number(n) + "B"
 }
 
 // HasRelaxation tells whether the box was granted r.

@@ -32,28 +32,50 @@ func (a *attempt) accept() error {
 		// Only lost leases get it so far: they are charged at the claim, where nobody knows the budget.
 		return &fault{reason: job.ReasonInfraBudget, final: true, err: fmt.Errorf("%d infrastructure failures (InfraBudget %d); this attempt did nothing", n, max(a.w.cfg.InfraBudget, 0))}
 	}
-	if a.w.cfg.Store == nil {
-		if err := needsStore(a.job); err != nil {
-			return err
-		}
-	}
-	if err := a.w.cfg.Policy.AllowsImage(a.job.Image); err != nil {
-		return err
-	}
+	return a.admit()
+}
+
+// admit checks the job against the worker's policy, and makes the spec of its box. All that is refused is told at once.
+func (a *attempt) admit() error {
 	spec, err := boxSpec(a.job, a.w.cfg.Resources)
 	if err != nil {
 		return &fault{reason: job.ReasonSpecInvalid, final: true, err: err}
 	}
 	spec.Name, spec.DeadMan, spec.Lifetime = a.boxName, a.w.cfg.Timing.DeadMan, a.lifetime()
 	spec.Labels = a.labels()
-	a.spec, err = a.w.cfg.Policy.Apply(spec)
-	if err != nil {
-		return denied(err)
+	var refused container.Denials
+	if d := (*container.Denied)(nil); errors.As(a.w.cfg.Policy.AllowsImage(a.job.Image), &d) {
+		refused = append(refused, d)
 	}
+	a.spec, err = a.w.cfg.Policy.Apply(spec)
+	if err != nil && !errors.Is(err, container.ErrDenied) {
+		return err
+	}
+	refused = append(refused, denied(err)...)
+	users, err := a.stepUsers()
+	if err != nil {
+		return err
+	}
+	refused = append(refused, users...)
 	for _, r := range a.spec.Relaxed {
 		a.result.Relaxed = append(a.result.Relaxed, string(r))
 	}
-	return a.checkStepUsers()
+	return a.refusal(refused)
+}
+
+// refusal is the error of what the policy refused, and of a store that is needed and not there. Nil if that is nothing.
+func (a *attempt) refusal(refused container.Denials) error {
+	var store error
+	if a.w.cfg.Store == nil {
+		store = needsStore(a.job)
+	}
+	switch {
+	case len(refused) == 0:
+		return store
+	case store == nil:
+		return refused
+	}
+	return fmt.Errorf("%w; %w", refused, store)
 }
 
 // excerptSize is what one of n steps may keep of its output's head, and of its
@@ -77,33 +99,40 @@ func needsStore(j *job.Job) error {
 	return nil
 }
 
-// denied names the job's field where the policy names the box's.
-func denied(err error) error {
-	var d *container.Denied
-	if errors.As(err, &d) && d.Field == "relaxed" {
-		return &container.Denied{Field: "user", Key: d.Key, Detail: d.Detail} // the only relaxation that a job's user asks for
+// denied lists what err refused, by the job's field where the policy names the box's.
+func denied(err error) container.Denials {
+	var refused container.Denials
+	errors.As(err, &refused)
+	for i, d := range refused {
+		if d.Field == "relaxed" {
+			refused[i] = &container.Denied{Field: "user", Key: d.Key, Detail: d.Detail} // the only relaxation that a job's user asks for
+		}
 	}
-	return err
+	return refused
 }
 
-// checkStepUsers refuses what boxSpec can't see: a step that wants to be root in
-// a box that is not.
-func (a *attempt) checkStepUsers() error {
+// stepUsers lists what boxSpec can't see: steps that want to be root in a box that is not. Whether a root of the box
+// is granted is said of the job's user, once.
+func (a *attempt) stepUsers() (refused container.Denials, err error) {
+	own, _ := parseUser(a.job.User) // boxSpec has read it
+	root := isRoot(own) || slices.Contains(a.w.cfg.Policy.Always, container.RelaxRootSteps)
 	for i := range a.job.Steps {
-		u, err := parseUser(a.job.Steps[i].User)
+		user := a.job.Steps[i].User
+		u, err := parseUser(user)
 		if err != nil {
-			return &fault{reason: job.ReasonSpecInvalid, final: true, err: fmt.Errorf("steps[%d].user: %w", i, err)}
+			return nil, &fault{reason: job.ReasonSpecInvalid, final: true, err: fmt.Errorf("steps[%d].user: %w", i, err)}
 		}
-		root := a.job.Steps[i].User != "" && (u.UID == 0 || u.GID == 0)
-		if root && !slices.Contains(a.spec.Relaxed, container.RelaxRootSteps) {
-			return &container.Denied{
+		if user != "" && isRoot(u) && !root {
+			refused = append(refused, &container.Denied{
 				Field: fmt.Sprintf("steps[%d].user", i), Key: string(container.RelaxRootSteps),
 				Detail: "a step can be root only in a job whose own user is",
-			}
+			})
 		}
 	}
-	return nil
+	return refused, nil
 }
+
+func isRoot(u container.User) bool { return u.UID == 0 || u.GID == 0 }
 
 // boxName is the name of an attempt's box. An attempt's number is never used
 // twice within a generation, so a box of that name is this attempt's or nobody's.

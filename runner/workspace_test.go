@@ -199,50 +199,6 @@ func TestInputs_Bad(t *testing.T) {
 	}
 }
 
-func TestAccept(t *testing.T) {
-	t.Parallel()
-	root := func(j *job.Job) { j.User = "0:0" }
-	tests := []struct {
-		name   string
-		set    func(*job.Job)
-		config func(*Config)
-		reason job.Reason
-		want   []string
-	}{
-		{"workspace without a store", func(j *job.Job) { j.Workspace = &job.Workspace{Prefix: "ws"} }, func(c *Config) { c.Store = nil }, job.ReasonPolicyDenied, []string{"workspace: this worker has no store configured", "s3.bucket", "Config.Store"}},
-		{"input without a store", func(j *job.Job) {
-			j.Inputs = []job.Input{{Path: "f", Key: "k", SHA256: strings.Repeat("0", 64)}}
-		}, func(c *Config) { c.Store = nil }, job.ReasonPolicyDenied, []string{"inputs[0].key"}},
-		{"network", func(j *job.Job) { j.Network = job.NetworkOpen }, nil, job.ReasonPolicyDenied, []string{"network", "network_open"}},
-		{"root", root, nil, job.ReasonPolicyDenied, []string{"user", "root_steps"}},
-		{"root step", func(j *job.Job) { j.Steps[0].User = "0" }, nil, job.ReasonPolicyDenied, []string{"steps[0].user", "root_steps"}},
-		{"memory", func(j *job.Job) { j.Resources.Memory = 1 << 40 }, nil, job.ReasonPolicyDenied, []string{"memory", "max.memory"}},
-		{"image", func(*job.Job) {}, func(c *Config) { c.Policy.Images = []string{"ghcr.io/acme/"} }, job.ReasonPolicyDenied, []string{"image", "images"}},
-		{"no steps", func(j *job.Job) { j.Steps = nil }, nil, job.ReasonSpecInvalid, []string{"steps"}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			scenario(t, func(b *bundle) {
-				if tt.config != nil {
-					tt.config(&b.cfg)
-				}
-				j := steps(run("say a"))
-				tt.set(j)
-				r := b.want(b.do(j), job.Errored, tt.reason)
-				for _, want := range tt.want {
-					if !strings.Contains(r.Message, want) {
-						t.Errorf("got message %q, want it to contain %q", r.Message, want)
-					}
-				}
-				if len(b.boxes.specs) != 0 {
-					t.Error("a box was made")
-				}
-			})
-		})
-	}
-}
-
 func TestAccept_NotAJob(t *testing.T) {
 	t.Parallel()
 	scenario(t, func(b *bundle) {
