@@ -23,19 +23,20 @@ const (
 //
 // Events may get lost, the result may not: Follow waits for both, and the result decides.
 func Follow(ctx context.Context, client job.Client, id job.ID, p Printer) (*job.Result, error) {
-	f := follower{client: client, id: id, printer: p}
+	f := follower{client: client, id: id, printer: p, link: link{states: make(chan bool)}}
 	ctx, cancel := context.WithCancel(ctx)
 	events, results := make(chan job.Event), make(chan outcome, 1)
 	eventsDone := make(chan struct{})
-	var both sync.WaitGroup
-	both.Go(func() { defer close(eventsDone); f.events(ctx, events) })
-	both.Go(func() {
+	var all sync.WaitGroup
+	all.Go(func() { defer close(eventsDone); f.events(ctx, events) })
+	all.Go(func() { f.link.watch(ctx, client, id) })
+	all.Go(func() {
 		r, err := Await(ctx, client, id)
 		results <- outcome{r, err}
 	})
 	out := f.loop(ctx, events, eventsDone, results)
 	cancel()
-	both.Wait()
+	all.Wait()
 	if out.err != nil {
 		return nil, out.err
 	}
@@ -47,6 +48,7 @@ type follower struct {
 	client  job.Client
 	id      job.ID
 	printer Printer
+	link    link
 }
 
 type outcome struct {
@@ -64,7 +66,11 @@ func (f *follower) loop(ctx context.Context, events <-chan job.Event, eventsDone
 		select {
 		case e := <-events:
 			quiet.Stop()
+			f.link.heard.Store(true)
+			f.link.tell(true, f.printer)
 			f.printer.Event(e)
+		case answers := <-f.link.states:
+			f.link.tell(answers, f.printer)
 		case <-quiet.C:
 			f.explain(ctx)
 		case out = <-results:
@@ -170,6 +176,7 @@ func (f *follower) explain(ctx context.Context) {
 	defer cancel()
 	st, err := f.client.Status(ctx, f.id)
 	switch {
+	case errors.Is(err, job.ErrUnavailable) || ctx.Err() != nil: // the link tells it
 	case err != nil:
 		f.printer.Note("no news yet: %v", err)
 	case st.State == job.StateScheduled:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"sync/atomic"
 	"time"
 
 	"slipway/job"
@@ -24,6 +25,7 @@ type scripted struct {
 	state    job.State
 	cancels  []job.CancelMode
 	canceled chan struct{}
+	away     atomic.Bool // Status gets no answer
 }
 
 func (s *scripted) Follow(ctx context.Context, _ job.ID, wait bool) iter.Seq2[job.Event, error] {
@@ -65,7 +67,11 @@ func (s *scripted) Result(ctx context.Context, _ job.ID) (*job.Result, error) {
 	}
 }
 
-func (s *scripted) Status(context.Context, job.ID) (job.Status, error) {
+func (s *scripted) Status(ctx context.Context, _ job.ID) (job.Status, error) {
+	if s.away.Load() {
+		<-ctx.Done()
+		return job.Status{}, fmt.Errorf("read: %w: no answer", job.ErrUnavailable)
+	}
 	return job.Status{State: s.state, Queue: "default", EligibleAt: time.Unix(0, 0)}, nil
 }
 
