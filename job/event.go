@@ -11,7 +11,7 @@ const (
 	EventPhase     EventKind = "phase"      // a phase began: Text is its name as in Phases
 	EventStepStart EventKind = "step_start" // Step, Name
 	EventOutput    EventKind = "output"     // Step, Stream, Data
-	EventStepEnd   EventKind = "step_end"   // Step, Name, Status, ExitCode
+	EventStepEnd   EventKind = "step_end"   // Step, Name, Status, ExitCode, Reason, Text, Tries
 	EventDropped   EventKind = "dropped"    // Bytes of output were not sent, since the sender was too slow
 	EventRetry     EventKind = "retry"      // the attempt ended and another will follow: Reason, Text, Class, Left, NotBefore
 	EventFinished  EventKind = "finished"   // the result is committed: Outcome, Reason
@@ -34,6 +34,7 @@ type Event struct {
 	Data     []byte     `json:"data,omitempty"` // raw output: not necessarily UTF-8
 	Status   StepStatus `json:"status,omitempty"`
 	ExitCode *int       `json:"exit_code,omitempty"`
+	Tries    int        `json:"tries,omitempty"` // as in StepResult
 	Bytes    int64      `json:"bytes,omitempty"`
 	Outcome  Outcome    `json:"outcome,omitempty"`
 	Reason   Reason     `json:"reason,omitempty"`

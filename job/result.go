@@ -72,7 +72,7 @@ func StepStatuses() []StepStatus {
 // Valid reports whether s is one of StepStatuses.
 func (s StepStatus) Valid() bool { return slices.Contains(StepStatuses(), s) }
 
-// StepResult is what one step did in its last try.
+// StepResult is what one step did. Its times are those of all its tries, everything else is what the last one did.
 type StepResult struct {
 	Index  int        `json:"index"` // from 0
 	Name   string     `json:"name"`
@@ -85,10 +85,12 @@ type StepResult struct {
 	// Signal is the name of the signal that ended the command, such as "SIGKILL".
 	Signal string `json:"signal,omitempty"`
 	// Tries counts from 1; more than 1 only with the step's retry.
-	Tries      int       `json:"tries,omitempty"`
-	StartedAt  time.Time `json:"started_at,omitzero"`
+	Tries int `json:"tries,omitempty"`
+	// StartedAt is the start of the first try.
+	StartedAt time.Time `json:"started_at,omitzero"`
+	// FinishedAt is the end of the last try.
 	FinishedAt time.Time `json:"finished_at,omitzero"`
-	// Duration is the monotonic time from start to end of the last try.
+	// Duration is the monotonic time from StartedAt to FinishedAt, the delays between the tries included.
 	Duration Duration `json:"duration"`
 	// CPU is user and system time of the step's whole process tree.
 	CPU Duration `json:"cpu"`

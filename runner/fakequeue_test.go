@@ -168,7 +168,8 @@ type observed struct {
 	NopObserver
 	mu    sync.Mutex
 	count map[string]int
-	bytes [2]int64     // printed, dropped
+	bytes [2]int64 // printed, dropped
+	step  time.Duration
 	slots []int        // busy, at each change
 	phase func(string) // called at the end of each phase, within the attempt; may be nil
 }
@@ -206,9 +207,22 @@ func (o *observed) PhaseDone(phase string, _ time.Duration, ok bool) {
 	}
 }
 
-func (o *observed) StepDone(s job.StepStatus, _ time.Duration) { o.add("step " + string(s)) }
-func (o *observed) StepRetried()                               { o.add("step retried") }
-func (o *observed) JobDone(r *job.Result)                      { o.add("done " + string(r.Outcome)) }
+func (o *observed) StepDone(s job.StepStatus, took time.Duration) {
+	o.add("step " + string(s))
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.step = took
+}
+
+// lastStep is the time of the step that ended last.
+func (o *observed) lastStep() time.Duration {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.step
+}
+
+func (o *observed) StepRetried()          { o.add("step retried") }
+func (o *observed) JobDone(r *job.Result) { o.add("done " + string(r.Outcome)) }
 
 func (o *observed) JobRetried(c job.Class, _ job.Reason) { o.add("retried " + string(c)) }
 func (o *observed) Heartbeat(bool)                       { o.add("heartbeat") }

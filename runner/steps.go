@@ -116,6 +116,7 @@ func (a *attempt) action(holdCtx, ctx context.Context, act *Action) (job.StepRes
 		return a.skipped(act.Index, name), nil
 	}
 	a.events.add(job.Event{Kind: job.EventStepStart, Step: act.Index, Name: name})
+	began := time.Now()
 	for try := 1; ; try++ {
 		r, log, err := a.try(ctx, act)
 		r.Index, r.Name, r.Tries = act.Index, name, try
@@ -128,13 +129,15 @@ func (a *attempt) action(holdCtx, ctx context.Context, act *Action) (job.StepRes
 			log.close()
 			continue
 		}
+		last := r.Duration.Std()
+		r.StartedAt, r.Duration = began, job.Duration(r.FinishedAt.Sub(began))
 		r.Message = shorten(r.Message, maxStepMessage)
 		a.storeLog(holdCtx, act.Index, name, log)
 		a.events.add(job.Event{
 			Kind: job.EventStepEnd, Step: r.Index, Name: r.Name,
-			Status: r.Status, ExitCode: r.ExitCode, Reason: r.Reason, Text: r.Message,
+			Status: r.Status, ExitCode: r.ExitCode, Reason: r.Reason, Text: r.Message, Tries: r.Tries,
 		})
-		a.obs.StepDone(r.Status, r.Duration.Std())
+		a.obs.StepDone(r.Status, last)
 		return r, err
 	}
 }

@@ -134,14 +134,27 @@ func TestSteps_Files(t *testing.T) {
 func TestSteps_Retry(t *testing.T) {
 	t.Parallel()
 	scenario(t, func(b *bundle) {
-		j := steps(job.Step{Run: "exit 1", Retry: job.Retry{Attempts: 3, Backoff: job.Duration(10 * time.Second)}})
+		j := steps(job.Step{Run: "sleep 1s; exit 1", Retry: job.Retry{Attempts: 3, Backoff: job.Duration(10 * time.Second)}})
 		began := time.Now()
-		r := b.want(b.do(j), job.Failed, job.ReasonExit)
+		l := b.do(j)
+		r := b.want(l, job.Failed, job.ReasonExit)
 		if r.Steps[0].Tries != 3 || b.seen.get("step retried") != 2 || b.seen.get("step failed") != 1 {
 			t.Errorf("got %d tries, %d retries, %d failures; want 3, 2, 1", r.Steps[0].Tries, b.seen.get("step retried"), b.seen.get("step failed"))
 		}
-		if got := time.Since(began); got != 30*time.Second {
-			t.Errorf("took %s, want 10s + 20s", got)
+		const all = 33 * time.Second
+		if got := time.Since(began); got != all {
+			t.Errorf("took %s, want 10s + 20s, and a second each", got)
+		}
+		if s := r.Steps[0]; s.Duration.Std() != all || !s.StartedAt.Equal(began) || s.FinishedAt.Sub(s.StartedAt) != all {
+			t.Errorf("got a step from %s to %s (%s), want all its tries", s.StartedAt, s.FinishedAt, s.Duration)
+		}
+		if got := b.seen.lastStep(); got != time.Second {
+			t.Errorf("the step's metric got %s, want the last try's second", got)
+		}
+		for _, e := range l.events {
+			if e.Kind == job.EventStepEnd && e.Tries != 3 {
+				t.Errorf("the event of its end has %d tries, want 3", e.Tries)
+			}
 		}
 	})
 }

@@ -161,11 +161,22 @@ func (p *Human) stepEnds(e job.Event) {
 	if e.ExitCode != nil && (*e.ExitCode != 0 || e.Status != job.StepSucceeded) {
 		code = fmt.Sprintf(" (exit code %d)", *e.ExitCode)
 	}
-	line := fmt.Sprintf("%s %s%s%s", mark(e.Status), statusWord(e.Status), code, took)
-	if e.Status == job.StepSkipped {
+	line := fmt.Sprintf("%s %s%s%s%s", mark(e.Status), statusWord(e.Status), code, took, tries(e.Tries))
+	switch {
+	case e.Status == job.StepCanceled && e.Reason == job.ReasonDrained: // nobody canceled it
+		line = "– stopped" + took + ": the worker stops; the job runs again elsewhere"
+	case e.Status == job.StepSkipped:
 		line = fmt.Sprintf("%s step %d: %s skipped", mark(e.Status), e.Step+1, stepName(e.Name, e.Step))
 	}
 	p.say("  %s", p.paint(statusColor(e.Status), line))
+}
+
+// tries says how often a step was run, if that is worth a word.
+func tries(n int) string {
+	if n < 2 {
+		return ""
+	}
+	return fmt.Sprintf(", %d tries", n)
 }
 
 func stepName(name string, index int) string {

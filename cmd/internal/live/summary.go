@@ -48,7 +48,7 @@ func (p *Human) stepResult(s job.StepResult) {
 		line += fmt.Sprintf(" (exit code %d)", *s.ExitCode)
 	}
 	if s.Status != job.StepSkipped {
-		line += " after " + Short(s.Duration.Std())
+		line += " after " + Short(s.Duration.Std()) + tries(s.Tries)
 	}
 	p.say("%s", p.paint(statusColor(s.Status), line))
 	if s.Message != "" {
