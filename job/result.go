@@ -124,6 +124,9 @@ type WorkspaceResult struct {
 	// Commit is the state that the store holds now because of this attempt: the new one, or Base if nothing changed.
 	Commit string `json:"commit,omitempty"`
 
+	// NotSaved says why what the steps changed was not saved, such as "push: on_success". Empty if it was, or if no step ran.
+	NotSaved string `json:"not_saved,omitempty"`
+
 	FilesPulled  int   `json:"files_pulled"`
 	BytesPulled  int64 `json:"bytes_pulled"`
 	FilesPushed  int   `json:"files_pushed"`

@@ -132,13 +132,16 @@ func (a *attempt) execute(holdCtx, workCtx context.Context, interrupt context.Ca
 	}
 	v := a.steps(holdCtx, workCtx, interrupt)
 	if !a.pushes(v) {
+		a.notSaved(v)
 		return v
 	}
 	// Whoever ends the attempt here ends it before its files are saved: that is no success.
 	if cause := context.Cause(holdCtx); cause != nil {
+		a.work.result.NotSaved = "ended before the push"
 		return afterPush(v, stopped(cause))
 	}
 	if failed, ok := a.phase(holdCtx, a.push()); !ok {
+		a.work.result.NotSaved = "the push failed"
 		return afterPush(v, failed)
 	}
 	return v

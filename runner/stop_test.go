@@ -71,8 +71,8 @@ func TestAbort(t *testing.T) {
 		if got := statuses(r); !slices.Equal(got, []job.StepStatus{job.StepCanceled, job.StepSkipped}) {
 			t.Errorf("got steps %v, want canceled and skipped", got)
 		}
-		if keys := b.store.Keys(""); len(keys) != 0 {
-			t.Errorf("an aborted job wrote %v", keys)
+		if keys := b.store.Keys(""); len(keys) != 0 || r.Workspace.NotSaved != "ended before the push" {
+			t.Errorf("an aborted job wrote %v, and says of it %q", keys, r.Workspace.NotSaved)
 		}
 	})
 }

@@ -103,6 +103,17 @@ func (a *attempt) pushes(v verdict) bool {
 	return false
 }
 
+// notSaved notes why there is no push after steps that ended with v.
+func (a *attempt) notSaved(v verdict) {
+	if a.work.result == nil {
+		return
+	}
+	a.work.result.NotSaved = "push: " + string(a.job.Workspace.Push)
+	if v.outcome == job.Errored && a.job.Workspace.Push != job.WorkspacePushNever {
+		a.work.result.NotSaved = "the job did not run to its end"
+	}
+}
+
 // push is the phase that saves the workspace.
 func (a *attempt) push() phase {
 	limit := &timeoutError{"the push of the workspace (SyncTimeout)", a.w.cfg.SyncTimeout}

@@ -56,27 +56,33 @@ func TestWorkspace_PushPolicy(t *testing.T) {
 	t.Parallel()
 	timeout := job.Step{Run: "touch f; sleep 1h", Timeout: job.Duration(time.Second)}
 	tests := []struct {
-		push   job.PushWorkspace
-		step   job.Step
-		pushed bool
+		push job.PushWorkspace
+		step job.Step
+		why  string // it is not saved
 	}{
-		{job.WorkspacePushAlways, run("touch f"), true},
-		{job.WorkspacePushAlways, run("touch f; exit 1"), true},
-		{job.WorkspacePushAlways, timeout, true},
-		{job.WorkspacePushAlways, run("touch f; lost"), false},
-		{job.WorkspacePushOnSuccess, run("touch f"), true},
-		{job.WorkspacePushOnSuccess, run("touch f; exit 1"), false},
-		{job.WorkspacePushOnSuccess, timeout, false},
-		{"", run("touch f"), true},
-		{job.WorkspacePushNever, run("touch f"), false},
+		{job.WorkspacePushAlways, run("touch f"), ""},
+		{job.WorkspacePushAlways, run("touch f; exit 1"), ""},
+		{job.WorkspacePushAlways, timeout, ""},
+		{job.WorkspacePushAlways, run("touch f; lost"), "the job did not run to its end"},
+		{job.WorkspacePushOnSuccess, run("touch f"), ""},
+		{job.WorkspacePushOnSuccess, run("touch f; exit 1"), "push: on_success"},
+		{job.WorkspacePushOnSuccess, timeout, "push: on_success"},
+		{"", run("touch f"), ""},
+		{"", run("touch f; exit 1"), "push: on_success"},
+		{job.WorkspacePushNever, run("touch f"), "push: never"},
+		{job.WorkspacePushNever, run("touch f; lost"), "push: never"},
 	}
 	for _, tt := range tests {
 		t.Run(string(tt.push)+" "+tt.step.Run, func(t *testing.T) {
 			t.Parallel()
 			scenario(t, func(b *bundle) {
-				b.do(&job.Job{Workspace: &job.Workspace{Prefix: "ws", Push: tt.push}, Steps: []job.Step{tt.step}})
-				if got := len(b.store.Keys("p/workspaces/ws/")) > 0; got != tt.pushed {
-					t.Errorf("pushed: got %t, want %t", got, tt.pushed)
+				b.cfg.InfraBudget = -1 // a lost box is a result
+				l := b.do(&job.Job{Workspace: &job.Workspace{Prefix: "ws", Push: tt.push}, Steps: []job.Step{tt.step}})
+				if got, want := len(b.store.Keys("p/workspaces/ws/")) > 0, tt.why == ""; got != want {
+					t.Errorf("pushed: got %t, want %t", got, want)
+				}
+				if got := l.result.Workspace.NotSaved; got != tt.why {
+					t.Errorf("not saved: got %q, want %q", got, tt.why)
 				}
 			})
 		})

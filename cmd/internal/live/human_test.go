@@ -48,3 +48,14 @@ func TestHuman_ResultInFull_Tries(t *testing.T) {
 		t.Errorf("got %q, want it to contain %q", errOut.String(), want)
 	}
 }
+
+// A push that was left out on purpose does not read as one of nothing.
+func TestHuman_NotSaved(t *testing.T) {
+	var errOut bytes.Buffer
+	NewHuman(Options{Out: &bytes.Buffer{}, Err: &errOut}).Result(&job.Result{Outcome: job.Failed, Workspace: &job.WorkspaceResult{
+		Prefix: "demo/quote", FilesPulled: 12, NotSaved: "push: on_success",
+	}})
+	if want := "  workspace demo/quote: 12 files pulled, changes not saved (push: on_success)\n"; !strings.HasSuffix(errOut.String(), want) {
+		t.Errorf("got %q, want it to end with %q", errOut.String(), want)
+	}
+}

@@ -116,8 +116,11 @@ func phaseLine(ph job.Phases) string {
 }
 
 func (p *Human) workspace(w *job.WorkspaceResult, most int) {
-	p.say("  workspace %s: %s pulled, %s (%s) pushed, %d deleted", Line(w.Prefix),
-		Count(w.FilesPulled, "file"), Count(w.FilesPushed, "file"), Size(w.BytesPushed), w.FilesDeleted)
+	saved := fmt.Sprintf("%s (%s) pushed, %d deleted", Count(w.FilesPushed, "file"), Size(w.BytesPushed), w.FilesDeleted)
+	if w.NotSaved != "" { // not the push of nothing that it looks like
+		saved = "changes not saved (" + Line(w.NotSaved) + ")"
+	}
+	p.say("  workspace %s: %s pulled, %s", Line(w.Prefix), Count(w.FilesPulled, "file"), saved)
 	listed := w.Changes[:min(len(w.Changes), most)]
 	for _, c := range listed {
 		p.say("    %s %s", changeMark(c.Kind), Line(c.Path))
