@@ -1,0 +1,154 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/moby/moby/api/pkg/authconfig"
+	"github.com/moby/moby/api/types/jsonstream"
+	"github.com/moby/moby/api/types/registry"
+	"github.com/moby/moby/client"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"slipway/container"
+)
+
+var errStalled = errors.New("pull stalled")
+
+// pull fetches an image. It ends with ctx, or when nothing moved for Config.PullStall.
+func (p *Provider) pull(ctx context.Context, what pulled, say func(string)) error {
+	auth, err := p.auth(what.name)
+	if err != nil {
+		return err
+	}
+	opts := client.ImagePullOptions{RegistryAuth: auth}
+	if what.platform != nil {
+		opts.Platforms = []ocispec.Platform{*what.platform}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	watchdog := time.AfterFunc(p.cfg.PullStall, func() { cancel(errStalled) })
+	defer watchdog.Stop()
+	say("pulling " + what.String())
+	resp, err := p.cli.ImagePull(ctx, what.name, opts)
+	if errdefs.IsInternal(err) {
+		err = p.reason(ctx, what.name, auth, err)
+	}
+	if err != nil {
+		return p.pullError(ctx, what, err)
+	}
+	defer func() { _ = resp.Close() }()
+	for msg, err := range resp.JSONMessages(ctx) {
+		if err != nil {
+			return p.pullError(ctx, what, err)
+		}
+		watchdog.Reset(p.cfg.PullStall)
+		if msg.Error != nil {
+			return p.pullError(ctx, what, msg.Error)
+		}
+		say(strings.TrimSpace(msg.Status + " " + msg.ID))
+	}
+	if ctx.Err() != nil {
+		return p.pullError(ctx, what, context.Cause(ctx))
+	}
+	return nil
+}
+
+// reason asks again in another way: Docker 20.10 answers to a pull with wrong credentials as to
+// any other trouble, but types the same answer of the registry to this question.
+func (p *Provider) reason(ctx context.Context, name, auth string, err error) error {
+	ctx, cancel := context.WithTimeout(ctx, infoTimeout)
+	defer cancel()
+	_, typed := p.cli.DistributionInspect(ctx, name, client.DistributionInspectOptions{EncodedRegistryAuth: auth})
+	if errdefs.IsUnauthorized(typed) || errdefs.IsPermissionDenied(typed) || errdefs.IsNotFound(typed) {
+		return typed
+	}
+	return err
+}
+
+func (p *Provider) pullError(ctx context.Context, what pulled, err error) error {
+	domain := what.domain()
+	status := 0
+	if m, ok := errors.AsType[*jsonstream.Error](err); ok {
+		status = m.Code
+	}
+	switch {
+	case errors.Is(context.Cause(ctx), errStalled):
+		return fmt.Errorf("pull image %s: %w: nothing came from %s for %v", what, container.ErrImagePull, domain, p.cfg.PullStall)
+	case ctx.Err() != nil:
+		return fmt.Errorf("pull image %s: %w", what, context.Cause(ctx))
+	case errdefs.IsUnauthorized(err) || errdefs.IsPermissionDenied(err) || status == http.StatusUnauthorized || status == http.StatusForbidden:
+		return fmt.Errorf("pull image %s: %w: %w; check the worker's credentials for %s", what, container.ErrImageAuth, err, domain)
+	case says(err, "no matching manifest", "no match for platform", "does not match the specified platform"):
+		return fmt.Errorf("pull image %s: %w for this platform: %w", what, container.ErrImageNotFound, err)
+	case errdefs.IsNotFound(err) || status == http.StatusNotFound:
+		return fmt.Errorf("pull image %s: %w: %w; check its spelling, and if it is private give the worker credentials for %s", what, container.ErrImageNotFound, err, domain)
+	case client.IsErrConnectionFailed(err):
+		return p.unavailable("pull image "+what.String(), err)
+	}
+	return fmt.Errorf("pull image %s: %w: %w%s", what, container.ErrImagePull, err, p.pullAdvice(domain, err))
+}
+
+// pullAdvice says what to do about an error that the engine gives as a text only.
+func (p *Provider) pullAdvice(domain string, err error) string {
+	_, known := p.cfg.Auth[domain]
+	switch {
+	case says(err, "dial tcp", "no such host", "connection refused", "i/o timeout", "request canceled while waiting", "deadline exceeded"):
+		return "; the engine can't reach the registry " + domain + ": check the name, and the engine's network, DNS and proxy"
+	case says(err, "x509:", "tls:", "HTTP response to HTTPS client"):
+		return "; the engine does not trust the registry " + domain + ": give it the registry's certificate, or list it there as insecure"
+	case !known && says(err, "auth", "denied", "credential", "login"):
+		return "; if it is private, give the worker credentials for " + domain
+	}
+	return ""
+}
+
+// says reports whether err's text holds one of the words.
+func says(err error, words ...string) bool {
+	text := err.Error()
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
+}
+
+// pulled is an image that is fetched.
+type pulled struct {
+	name     string
+	platform *ocispec.Platform // nil: the engine's
+}
+
+func (w pulled) domain() string {
+	domain, _, _ := strings.Cut(w.name, "/")
+	return domain
+}
+
+// String names the platform too: with a wrong one, all else may look right.
+func (w pulled) String() string {
+	if w.platform == nil {
+		return w.name
+	}
+	return w.name + " for " + platformText(w.platform)
+}
+
+func platformText(p *ocispec.Platform) string { return path.Join(p.OS, p.Architecture, p.Variant) }
+
+// auth returns the credential for the registry of name, as a pull wants it. None is fine.
+func (p *Provider) auth(name string) (string, error) {
+	domain, _, _ := strings.Cut(name, "/")
+	a, ok := p.cfg.Auth[domain]
+	if !ok {
+		return "", nil
+	}
+	s, err := authconfig.Encode(registry.AuthConfig{
+		Username: a.Username, Password: a.Password, IdentityToken: a.IdentityToken, ServerAddress: domain,
+	})
+	if err != nil {
+		return "", fmt.Errorf("encode credentials for %s: %w", domain, err)
+	}
+	return s, nil
+}
