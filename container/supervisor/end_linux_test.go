@@ -125,7 +125,8 @@ func TestWorkerKilled(t *testing.T) {
 	root := tempRoot(t)
 	m := mark(t)
 	worker := exec.Command(self)
-	worker.Env = append(os.Environ(), "SLIPWAY_TEST_WORKER="+root, m)
+	temp := t.TempDir()
+	worker.Env = append(os.Environ(), workerEnv+"="+root, boxFileEnv+"="+boxFile, "TMPDIR="+temp, m)
 	out, err := worker.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -144,11 +145,14 @@ func TestWorkerKilled(t *testing.T) {
 		return os.IsNotExist(err) && marked("IN_BOX="+root) == 0
 	})
 	t.Logf("all gone %v after the kill", time.Since(begin))
+	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+		t.Errorf("the worker left temporary files: %v, %v", left, err)
+	}
 }
 
 // runWorker is the process that TestWorkerKilled kills.
 func runWorker() {
-	root := os.Getenv("SLIPWAY_TEST_WORKER")
+	root := os.Getenv(workerEnv)
 	work := filepath.Join(root, "work")
 	if err := errors.Join(os.Mkdir(work, 0o755), os.Chmod(root, 0o711)); err != nil {
 		panic(err)

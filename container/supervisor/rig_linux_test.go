@@ -26,7 +26,17 @@ import (
 
 var boxFile string
 
+// What TestWorkerKilled gives to its worker: the folder of the box, and boxFile.
+const (
+	workerEnv  = "SLIPWAY_TEST_WORKER"
+	boxFileEnv = "SLIPWAY_TEST_BOX_FILE"
+)
+
 func TestMain(m *testing.M) {
+	if os.Getenv(workerEnv) != "" {
+		boxFile = os.Getenv(boxFileEnv) // a process that is killed removes none of its own
+		runWorker()
+	}
 	dir, err := os.MkdirTemp("", "slipway-supervisor-test-")
 	if err != nil {
 		panic(err)
@@ -38,9 +48,6 @@ func TestMain(m *testing.M) {
 	boxFile = filepath.Join(dir, "box")
 	if err := os.WriteFile(boxFile, data, 0o755); err != nil {
 		panic(err)
-	}
-	if os.Getenv("SLIPWAY_TEST_WORKER") != "" {
-		runWorker()
 	}
 	flag.Parse()
 	_ = flag.Set("test.parallel", "8") // they wait for signals and deadlines more than they compute
