@@ -16,10 +16,9 @@ const (
 	fullFile = "a file of this step hit the box's limit of a file's size; " + moreDisk
 )
 
-// probePath is one of the names that are slipway's own: no workspace holds it.
 const (
-	probePath = ".sandbox-state-room"
-	probeSize = 4 << 10 // one page: what is less than that is full
+	probePath = ".sandbox-state-room" // one of the names that are slipway's own: no workspace holds it
+	probeSize = 4 << 10               // one page: what is less than that is full
 	probeTime = 10 * time.Second
 )
 
@@ -41,9 +40,10 @@ func (a *attempt) blameDisk(ctx context.Context, r *job.StepResult) {
 	}
 }
 
-// full reports whether the workspace can't take another page, or another file.
+// full reports whether the workspace can't take another page, or another file. A cancel does not end it: it would
+// leave the probe to the steps that always run.
 func (a *attempt) full(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTime)
 	defer cancel()
 	files := a.sandbox.Files()
 	err := files.Write(ctx, probePath, bytes.NewReader(make([]byte, probeSize)), 0o600)

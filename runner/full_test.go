@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"strings"
 	"testing"
+	"time"
 
 	"slipway/container"
 	"slipway/job"
@@ -69,6 +70,50 @@ func TestDisk(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestDisk_Canceled: a cancel while the box is asked for room leaves nothing of the question behind.
+func TestDisk_Canceled(t *testing.T) {
+	t.Parallel()
+	scenario(t, func(b *bundle) {
+		var left []container.FileInfo
+		b.boxes.exec = func(ctx context.Context, box *fakeBox, cmd container.Command) (e container.Exit, err error) {
+			if strings.HasSuffix(cmd.Args[len(cmd.Args)-1], "look") {
+				left, err = box.files.List(ctx, ".")
+				return e, err
+			}
+			box.files = slowFiles{box.files}
+			e.Code = 1
+			return e, nil
+		}
+		j := steps(run("fail"), always("look"))
+		j.Resources.Disk = 4 << 20
+		b.start()
+		l := b.put(j)
+		pass(time.Second / 2)
+		l.cancels <- job.Cancel
+		b.wait(l)
+		b.want(l, job.Canceled, job.ReasonCanceledByUser)
+		if len(left) > 0 {
+			t.Errorf("left in the workspace: %v", left)
+		}
+	})
+}
+
+// slowFiles takes a second for a write, and does nothing once the context has ended.
+type slowFiles struct{ container.Files }
+
+func (f slowFiles) Write(ctx context.Context, p string, r io.Reader, mode fs.FileMode) error {
+	err := f.Files.Write(ctx, p, r, mode)
+	pass(time.Second)
+	return err
+}
+
+func (f slowFiles) Delete(ctx context.Context, p string) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return f.Files.Delete(ctx, p)
 }
 
 func TestDisk_File(t *testing.T) {
