@@ -44,7 +44,11 @@ func (a *attempt) admit() error {
 	spec.Name, spec.DeadMan, spec.Lifetime = a.boxName, a.w.cfg.Timing.DeadMan, a.lifetime()
 	spec.Labels = a.labels()
 	var refused container.Denials
-	if d := (*container.Denied)(nil); errors.As(a.w.cfg.Policy.AllowsImage(a.job.Image), &d) {
+	if err := a.w.cfg.Policy.AllowsImage(a.job.Image); err != nil {
+		d, ok := errors.AsType[*container.Denied](err)
+		if !ok {
+			return err
+		}
 		refused = append(refused, d)
 	}
 	a.spec, err = a.w.cfg.Policy.Apply(spec)
