@@ -119,7 +119,7 @@ type CancelMode int
 
 // The modes, in rising order.
 const (
-	// Cancel ends the running step; always-steps and the push still happen.
+	// Cancel ends the running step; always-steps still run, and a workspace is saved only with push: always.
 	Cancel CancelMode = iota + 1
 	// Abort ends everything at once.
 	Abort

@@ -17,13 +17,14 @@ func newCancel(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "cancel ID", Short: "End a job, in whatever state it is", Args: cli.OneArg("ID"),
 		Long: `cancel asks for the end of a job. A job that waits will not start. In one that runs, the
-running step is ended, steps with "if: always" and the push still happen; with --abort
-everything ends at once. It does not wait for that: see submit result --wait.
+running step is ended, and steps with "if: always" still run; its workspace is saved only if the
+job says "push: always". With --abort everything ends at once. It does not wait for that: see
+submit result --wait.
 With --output json it prints {"job_id":…,"met":…}, the state that the cancel met. A final one means that it
 came too late.`,
 		Example: "  submit cancel 01JF8ZQ3K4M5N6P7Q8R9S0T1V2 && submit result --wait 01JF8ZQ3K4M5N6P7Q8R9S0T1V2",
 	}
-	abort := cmd.Flags().Bool("abort", false, "end everything at once, always-steps and the push included")
+	abort := cmd.Flags().Bool("abort", false, "end everything at once, without always-steps and without a push")
 	output := cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ids, err := cli.ParseIDs(args)

@@ -25,8 +25,8 @@ With --output json every line on stdout is an object. A line with "kind" is news
 "submitted" (job_id, queue), then the job's events; the data of an "output" event is in
 base64. The last line has no "kind": it is the result, as submit result -o json prints it.
 
-Interrupt (Ctrl-C, SIGTERM): the first cancels the job (steps with "if: always" and the
-push still run), the second aborts it, the third leaves it to itself.`
+Interrupt (Ctrl-C, SIGTERM): the first cancels the job (steps with "if: always" still run, and a
+workspace with "push: always" is saved), the second aborts it, the third leaves it to itself.`
 
 func newRun(a *app) *cobra.Command {
 	cmd := &cobra.Command{

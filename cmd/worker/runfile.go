@@ -24,8 +24,8 @@ and the store are in this program, on a folder that is removed at the end, or ke
 The policy is open: the job may ask for network, root and any amount of memory. Without an
 engine, --allow-local runs the steps unisolated, as plain processes of yours (Linux only).
 
-Interrupt (Ctrl-C, SIGTERM): the first cancels the job (steps with "if: always" and the
-push still run), the second aborts it, the third ends this program at once.
+Interrupt (Ctrl-C, SIGTERM): the first cancels the job (steps with "if: always" still run, and a
+workspace with "push: always" is saved), the second aborts it, the third ends this program at once.
 
 The output is that of submit run, with --output json too.`
 
