@@ -24,6 +24,10 @@ const doctorLong = `doctor looks at everything that a worker needs, with the set
 each whether it is well and what to do if not: the engine and its version, a box that is really
 made, the rights on the queue, the bucket, the clocks.
 
+It only looks: streams and lanes of the queue that are missing are a warning, since worker serve makes
+them at its start; the rights to make them show then. With --setup doctor makes them itself, as serve
+would, and finds a timing that differs from that of the queue's living workers.
+
 Each line is ok, warn or fail. Exit code 1 if one fails; settings that make no sense end it before,
 with 2. With --output json every line is
 {"check":…,"status":…,"detail":…,"advice":…}.`
@@ -52,6 +56,7 @@ func newDoctor(a *app) *cobra.Command {
 	}
 	c := addConfig(cmd.Flags())
 	output := cli.AddOutput(cmd)
+	setup := cmd.Flags().Bool("setup", false, "make what is missing of the queue's streams, and compare the timing, as serve does at its start")
 	image := cmd.Flags().String("image", "busybox:1.36", "image to make a box of; it must be on the engine")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := c.load(a.sys.Environ); err != nil {
@@ -59,7 +64,7 @@ func newDoctor(a *app) *cobra.Command {
 		}
 		ctx, stop := a.sys.Interruptible(cmd.Context())
 		defer stop()
-		d := &doctor{config: c, image: *image, report: a.reporter(*output)}
+		d := &doctor{config: c, image: *image, setup: *setup, report: a.reporter(*output)}
 		d.settings(a.sys.Environ)
 		d.engine(ctx)
 		d.queue(ctx)
@@ -99,6 +104,7 @@ func indent(s string) string {
 type doctor struct {
 	config *config
 	image  string
+	setup  bool // make what the queue lacks
 	report func(finding)
 	failed bool
 }
@@ -199,27 +205,6 @@ func (d *doctor) tryBox(ctx context.Context, p *docker.Provider, image container
 		return 0, fmt.Errorf("/bin/true ended with exit code %d %s", got.Code, got.Error)
 	}
 	return time.Since(begun), nil
-}
-
-func (d *doctor) queue(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
-	d.config.nats.Queues = d.config.queues
-	conn, err := d.config.nats.Connect(ctx, "doctor")
-	if err != nil {
-		d.sayError("queue", err)
-		return
-	}
-	defer conn.Close()
-	if err := makeStreams(ctx, conn); err != nil {
-		d.sayError("queue", err)
-		return
-	}
-	if err := conn.Check(ctx); err != nil {
-		d.sayError("queue", err)
-		return
-	}
-	d.say("queue", ok, fmt.Sprintf("streams of prefix %s are there, for %s", d.config.nats.Prefix, strings.Join(d.config.queues, ", ")), "")
 }
 
 func (d *doctor) store(ctx context.Context) {

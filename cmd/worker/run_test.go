@@ -33,31 +33,6 @@ func TestServe_WithoutEngine(t *testing.T) {
 	}
 }
 
-func TestDoctor_SaysWhatIsWrong(t *testing.T) {
-	b := setup(t, noEngine, "SLIPWAY_NATS_URL=nats://127.0.0.1:1", "SLIPWAY_S3_ENDPOINT=http://127.0.0.1:1", "SLIPWAY_S3_BUCKET=b",
-		"SLIPWAY_S3_ACCESS_KEY=a", "SLIPWAY_S3_SECRET_KEY=s")
-	out, _, code := b.run("doctor", "-o", "json")
-	if code != 1 {
-		t.Errorf("exit code %d, want 1", code)
-	}
-	found := map[string]finding{}
-	for line := range strings.Lines(out) {
-		var f finding
-		if err := json.Unmarshal([]byte(line), &f); err != nil {
-			t.Fatalf("%v: %s", err, line)
-		}
-		found[f.Check] = f
-	}
-	for check, setting := range map[string]string{"engine": "DOCKER_HOST", "queue": "SLIPWAY_NATS_URL", "store": "SLIPWAY_S3_ENDPOINT"} {
-		if f := found[check]; f.Status != fail || !strings.Contains(f.Advice, setting) {
-			t.Errorf("%s: got %+v, want a failure that names %s", check, f, setting)
-		}
-	}
-	if found["policy"].Status != ok {
-		t.Errorf("policy: got %+v, want ok", found["policy"])
-	}
-}
-
 // TestRun_Outcomes runs whole jobs with the embedded queue, the gateway's child process and local boxes.
 func TestRun_Outcomes(t *testing.T) {
 	needLinux(t)

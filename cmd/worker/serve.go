@@ -124,9 +124,17 @@ func (c *config) open(ctx context.Context, log *zap.Logger) (s *service, closeAl
 
 func makeStreams(ctx context.Context, conn *natsqueue.Conn) error {
 	if err := conn.Setup(ctx); err != nil {
-		return fmt.Errorf("make the queue's streams: %w\nThe account given with --nats-creds (SLIPWAY_NATS_CREDS) needs the right to make them, or an administrator makes them once; worker doctor says more", err)
+		return explainSetup(fmt.Errorf("make the queue's streams: %w", err))
 	}
 	return nil
+}
+
+// explainSetup adds what to do about a missing right. Every other error says so itself, or has nothing to do with rights.
+func explainSetup(err error) error {
+	if !isDenied(err) {
+		return err
+	}
+	return fmt.Errorf("%w\nThe account given with --nats-creds (SLIPWAY_NATS_CREDS) needs the right to make them, or an administrator makes them once, with worker doctor --setup", err)
 }
 
 // closers are called in the reverse of the order in which they were added.

@@ -54,5 +54,5 @@ func (n *NATS) Explain(err error) error {
 	if !errors.Is(err, job.ErrNotSetUp) {
 		return err
 	}
-	return fmt.Errorf("%w\nSet --nats-prefix or SLIPWAY_NATS_PREFIX, which is %s here, to that of the workers; worker serve and worker doctor make the streams of theirs", err, n.Prefix)
+	return fmt.Errorf("%w\nSet --nats-prefix or SLIPWAY_NATS_PREFIX, which is %s here, to that of the workers; worker serve and worker doctor --setup make the streams of theirs", err, n.Prefix)
 }

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"slipway/job"
+	"slipway/job/natsqueue"
+)
+
+// queue looks at the queue. It makes nothing unless it was told to: what a mistyped prefix or queue makes stays on the server.
+func (d *doctor) queue(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	d.config.nats.Queues = d.config.queues
+	conn, err := d.config.nats.Connect(ctx, "doctor")
+	if err != nil {
+		d.sayError("queue", err)
+		return
+	}
+	defer conn.Close()
+	missing, err := lookAtQueue(ctx, conn, d.config.nats.Prefix)
+	verb := "are there"
+	if d.setup {
+		if missing != "" {
+			verb = "were made, or completed"
+		}
+		if err := makeStreams(ctx, conn); err != nil {
+			d.sayError("queue", err)
+			return
+		}
+		missing, err = lookAtQueue(ctx, conn, d.config.nats.Prefix)
+	}
+	switch {
+	case err != nil:
+		d.say("queue", fail, err.Error(), adviseQueue(err))
+	case missing != "":
+		d.say("queue", warn, missing, "worker serve makes what is missing at its start, and worker doctor --setup now; "+
+			"if workers have served this queue before, --nats-prefix (SLIPWAY_NATS_PREFIX) or --queues (SLIPWAY_QUEUES) is mistyped")
+	default:
+		detail := fmt.Sprintf("streams of prefix %s %s, for %s", d.config.nats.Prefix, verb, strings.Join(d.config.queues, ", "))
+		d.say("queue", ok, detail+d.unseen(ctx, conn), "")
+	}
+}
+
+// unseen says what only Setup compares.
+func (d *doctor) unseen(ctx context.Context, conn *natsqueue.Conn) string {
+	workers, err := conn.Workers(ctx)
+	if d.setup || err != nil || len(workers) == 0 { // an error of a moment, since the checks have just passed
+		return ""
+	}
+	return fmt.Sprintf("; whether the timing is that of worker %s, which is alive, was not looked at: --setup does", workers[0].Name)
+}
+
+// lookAtQueue tells what Setup would make, empty for nothing, from what it could not mend.
+func lookAtQueue(ctx context.Context, conn *natsqueue.Conn, prefix string) (missing string, err error) {
+	if isNotSetUp(ctx, conn) {
+		return fmt.Sprintf("no streams of prefix %s are on this server", prefix), nil // all else would fail, too
+	}
+	var many interface{ Unwrap() []error }
+	err = conn.Check(ctx)
+	if !errors.As(err, &many) {
+		return "", err
+	}
+	var names []string
+	var wrong []error
+	for _, one := range many.Unwrap() {
+		if name, ok := absent(one); ok {
+			names = append(names, name)
+		} else {
+			wrong = append(wrong, one)
+		}
+	}
+	if len(names) == 0 {
+		return "", errors.Join(wrong...)
+	}
+	if slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, "stream ") }) {
+		// All else may be a consequence, but for a right that is denied.
+		wrong = slices.DeleteFunc(wrong, func(err error) bool { return !isDenied(err) })
+	}
+	return "not there yet: " + strings.Join(names, ", "), errors.Join(wrong...)
+}
+
+// isNotSetUp asks briefly: a call waits for a stream that is missing beside others, since somebody may be making it.
+func isNotSetUp(ctx context.Context, conn *natsqueue.Conn) bool {
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	_, err := conn.Workers(ctx)
+	return errors.Is(err, job.ErrNotSetUp)
+}
+
+// absent knows what Check says of a stream or a lane that is not there by its words: natsqueue has no error of its own for it.
+func absent(err error) (name string, ok bool) {
+	text := err.Error()
+	name, _, _ = strings.Cut(strings.TrimPrefix(text, "look at "), ": ")
+	return name, strings.Contains(text, "not found: start a worker")
+}
+
+// adviseQueue says what to do about an error of the queue. One that says so itself gets no advice.
+func adviseQueue(err error) string {
+	switch {
+	case isDenied(err):
+		return "give these rights to the account of --nats-creds (SLIPWAY_NATS_CREDS), or of the user in --nats-url (SLIPWAY_NATS_URL)"
+	case errors.Is(err, job.ErrUnavailable):
+		return "look at the nats-server's log: the connection stands, and it does not answer"
+	}
+	return ""
+}
+
+func isDenied(err error) bool {
+	var denied *natsqueue.PermissionError
+	return errors.As(err, &denied)
+}

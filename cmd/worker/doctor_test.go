@@ -1,0 +1,180 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"slipway/job"
+	"slipway/job/natsqueue"
+	"slipway/job/natsqueue/natsserver"
+)
+
+// doctor runs worker doctor, and returns what each check found last.
+func (b *bundle) doctor(args ...string) (map[string]finding, int) {
+	b.t.Helper()
+	out, errOut, code := b.run(append([]string{"doctor", "-o", "json"}, args...)...)
+	found := map[string]finding{}
+	for line := range strings.Lines(out) {
+		var f finding
+		if err := json.Unmarshal([]byte(line), &f); err != nil {
+			b.t.Fatalf("%v: %s\n%s", err, line, errOut)
+		}
+		found[f.Check] = f
+	}
+	return found, code
+}
+
+func TestDoctor_SaysWhatIsWrong(t *testing.T) {
+	b := setup(t, noEngine, "SLIPWAY_NATS_URL=nats://127.0.0.1:1", "SLIPWAY_S3_ENDPOINT=http://127.0.0.1:1", "SLIPWAY_S3_BUCKET=b",
+		"SLIPWAY_S3_ACCESS_KEY=a", "SLIPWAY_S3_SECRET_KEY=s")
+	found, code := b.doctor()
+	if code != 1 {
+		t.Errorf("exit code %d, want 1", code)
+	}
+	for check, setting := range map[string]string{"engine": "DOCKER_HOST", "queue": "SLIPWAY_NATS_URL", "store": "SLIPWAY_S3_ENDPOINT"} {
+		if f := found[check]; f.Status != fail || !strings.Contains(f.Advice, setting) {
+			t.Errorf("%s: got %+v, want a failure that names %s", check, f, setting)
+		}
+	}
+	if found["policy"].Status != ok {
+		t.Errorf("policy: got %+v, want ok", found["policy"])
+	}
+}
+
+// startNATS starts a server with the configuration file config, and returns its URL.
+func startNATS(t *testing.T, config string) string {
+	t.Helper()
+	opts := natsserver.Options{Dir: t.TempDir()}
+	if config != "" {
+		opts.Config = writeFile(t, config)
+	}
+	srv, err := natsserver.Start(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(srv.Close)
+	return srv.ClientURL()
+}
+
+func connect(t *testing.T, cfg natsqueue.Config) *natsqueue.Conn {
+	t.Helper()
+	conn, err := natsqueue.Connect(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	return conn
+}
+
+// TestDoctor_OnlyLooks: what a mistyped prefix or queue would make stays on the server, so nothing is made unasked.
+func TestDoctor_OnlyLooks(t *testing.T) {
+	url := startNATS(t, "")
+	b := setup(t, noEngine, "SLIPWAY_NATS_URL="+url)
+	for _, tc := range []struct {
+		args   []string
+		status status
+		detail string
+	}{
+		{nil, warn, "no streams of prefix slipway"},
+		{[]string{"--setup"}, ok, "were made"},
+		{nil, ok, "are there"},
+		{[]string{"--setup"}, ok, "are there"},
+		{[]string{"--queues", "default,other"}, warn, "other_normal"},
+		{[]string{"--queues", "default,other"}, warn, "not there yet: consumer other_high, consumer other_normal, consumer other_low"}, // the first look made none
+		{[]string{"--nats-prefix", "slipwya"}, warn, "no streams of prefix slipwya"},
+	} {
+		found, _ := b.doctor(tc.args...)
+		f := found["queue"]
+		if f.Status != tc.status || !strings.Contains(f.Detail, tc.detail) || (f.Status == warn) != strings.Contains(f.Advice, "worker serve makes") {
+			t.Errorf("doctor %v: got %+v, want %s and %q, and an advice with a warning", tc.args, f, tc.status, tc.detail)
+		}
+	}
+	if _, err := connect(t, natsqueue.Config{URL: url, Prefix: "slipwya"}).Workers(t.Context()); !errors.Is(err, job.ErrNotSetUp) {
+		t.Errorf("the queue of a mistyped prefix: got %v, want none", err)
+	}
+}
+
+// TestDoctor_HalfSetUp: of a queue that lacks some streams, these are named, at once, and not what follows from it.
+func TestDoctor_HalfSetUp(t *testing.T) {
+	for _, stream := range []string{"KV_slipway-workers", "KV_slipway-jobs", "slipway-JOBS", "slipway-DEAD"} {
+		t.Run(stream, func(t *testing.T) {
+			t.Parallel()
+			url := startNATS(t, "")
+			if err := connect(t, natsqueue.Config{URL: url}).Setup(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			nc, err := nats.Connect(url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer nc.Close()
+			js, err := jetstream.New(nc)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := js.DeleteStream(t.Context(), stream); err != nil {
+				t.Fatal(err)
+			}
+			b := setup(t, noEngine, "SLIPWAY_NATS_URL="+url)
+			found, _ := b.doctor()
+			if f := found["queue"]; f.Status != warn || !strings.Contains(f.Detail, "not there yet: stream "+stream) || strings.Contains(f.Detail, "\n") {
+				t.Errorf("got %+v, want a warning that names %s alone", f, stream)
+			}
+			found, _ = b.doctor("--setup")
+			if f := found["queue"]; f.Status != ok || !strings.Contains(f.Detail, "completed") {
+				t.Errorf("--setup: got %+v, want ok", f)
+			}
+		})
+	}
+}
+
+// TestDoctor_Timing: who is told that the timing differs is told nothing of rights.
+func TestDoctor_Timing(t *testing.T) {
+	url := startNATS(t, "")
+	conn := connect(t, natsqueue.Config{URL: url})
+	if err := conn.Setup(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w, err := conn.Consumer(t.Context(), natsqueue.ConsumerConfig{Worker: "w1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close(t.Context())
+	b := setup(t, noEngine, "SLIPWAY_NATS_URL="+url)
+	if found, _ := b.doctor("--timing-ack-wait", "2m"); !strings.Contains(found["queue"].Detail, "timing") {
+		t.Errorf("without --setup: got %+v, want that the timing was not looked at", found["queue"])
+	}
+	found, _ := b.doctor("--setup", "--timing-ack-wait", "2m")
+	if f := found["queue"]; f.Status != fail || !strings.Contains(f.Detail, "timing.ack_wait") || !strings.Contains(f.Detail, "w1") || f.Advice != "" {
+		t.Errorf("got %+v, want a failure that says all, without an advice of another cause", f)
+	}
+}
+
+// TestDoctor_Rights: missing ones are named, with the setting that they hang on.
+func TestDoctor_Rights(t *testing.T) {
+	const users = `authorization { users: [
+		{user: all, password: p}
+		{user: some, password: p, permissions: {publish: {deny: [%q]}}}
+	] }`
+	for denied, args := range map[string][]string{
+		"$JS.API.STREAM.CREATE.slipway-JOBS": {"--setup"},
+		"slipway.X.default.probe.0":          nil,
+	} {
+		url := startNATS(t, fmt.Sprintf(users, denied))
+		if args == nil {
+			if err := connect(t, natsqueue.Config{URL: strings.Replace(url, "://", "://all:p@", 1)}).Setup(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		found, _ := setup(t, noEngine, "SLIPWAY_NATS_URL="+strings.Replace(url, "://", "://some:p@", 1)).doctor(args...)
+		if f := found["queue"]; f.Status != fail || !strings.Contains(f.Detail, denied) || !strings.Contains(f.Advice, "SLIPWAY_NATS_CREDS") {
+			t.Errorf("without the right to %s: got %+v, want a failure that names it, and the setting", denied, f)
+		}
+	}
+}
