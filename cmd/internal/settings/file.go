@@ -17,24 +17,20 @@ type fileValue struct {
 	line, column int
 }
 
-// parse reads the config file into its leaves, and refuses every key that is no setting.
-func (s *Set) parse(name string, data []byte) (map[string]fileValue, error) {
-	root, err := jobyaml.Parse(data)
-	if mistake := (*job.FieldError)(nil); errors.As(err, &mistake) {
-		return nil, errors.New(mistake.In(name))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
+// parse reads the config file into its leaves, and notes what it can't read and every key that is no setting.
+func (s *Set) parse(data []byte) walk {
 	w := walk{set: s, leaves: map[string]fileValue{}}
-	if root.Kind != job.NodeNull { // an empty file says nothing
+	root, err := jobyaml.Parse(data)
+	mistake := (*job.FieldError)(nil)
+	switch {
+	case errors.As(err, &mistake):
+		w.mistakes = append(w.mistakes, mistake)
+	case err != nil:
+		w.fail("", 0, 0, "%v", err)
+	case root.Kind != job.NodeNull: // an empty file says nothing
 		w.group("", root)
 	}
-	var errs []error
-	for _, mistake := range w.mistakes {
-		errs = append(errs, errors.New(mistake.In(name)))
-	}
-	return w.leaves, errors.Join(errs...)
+	return w
 }
 
 // walk goes through a config file, and collects its leaves and its mistakes.
@@ -46,6 +42,22 @@ type walk struct {
 
 func (w *walk) fail(path string, line, column int, format string, args ...any) {
 	w.mistakes = append(w.mistakes, &job.FieldError{Path: path, Line: line, Column: column, Message: fmt.Sprintf(format, args...)})
+}
+
+// clouds reports whether key may have no value, or a default, only because of a mistake in the file: one of the file as a
+// whole, at the key, in its group, or at a word that is like no setting and may be meant to be the group's name.
+func (w *walk) clouds(key string) bool {
+	group, _, nested := strings.Cut(key, ".")
+	for _, m := range w.mistakes {
+		top, _, below := strings.Cut(m.Path, ".")
+		if top == group || top == "" {
+			return true
+		}
+		if near := w.set.nearest(m.Path); !below && (near == key || near == "" && nested) {
+			return true
+		}
+	}
+	return false
 }
 
 // group reads the keys below path.
@@ -106,11 +118,13 @@ func (s *Set) isGroup(key string) bool {
 	return slices.ContainsFunc(s.list, func(st *Setting) bool { return strings.HasPrefix(st.Key, key+".") })
 }
 
-// suggest names the setting whose key is nearest, if one is near.
-func (s *Set) suggest(key string) string {
+func (s *Set) suggest(key string) string { return suggest.DidYouMean(s.nearest(key)) }
+
+// nearest names the setting whose key is nearest, if one is near.
+func (s *Set) nearest(key string) string {
 	keys := make([]string, len(s.list))
 	for i, st := range s.list {
 		keys[i] = st.Key
 	}
-	return suggest.DidYouMean(suggest.Nearest(key, keys))
+	return suggest.Nearest(key, keys)
 }

@@ -23,28 +23,31 @@ func Env(environ []string, name string) (string, bool) {
 
 // Resolve gives every setting that has no flag on the command line its value from
 // the environment or, failing that, from the config file, and checks it. The error has a line for each
-// value that is refused, with what gave it. fileName is for messages; file may be nil.
+// mistake, with what gave it, but for those that may only be there because of another one. fileName is for messages; file may be nil.
 func (s *Set) Resolve(environ []string, fileName string, file io.Reader) error {
-	fromFile := map[string]fileValue{}
+	var w walk
 	if file != nil {
 		data, err := io.ReadAll(io.LimitReader(file, job.MaxSpecBytes+1)) // one more: the parser says that it is too much
 		if err != nil {
 			return fmt.Errorf("read %s: %w", fileName, err)
 		}
-		if fromFile, err = s.parse(fileName, data); err != nil {
-			return err
-		}
+		w = s.parse(data)
 	}
 	var errs []error
+	for _, mistake := range w.mistakes {
+		errs = append(errs, errors.New(mistake.In(fileName)))
+	}
+	wrong := map[string]bool{}
 	for _, st := range s.list {
-		if err := st.resolve(environ, fileName, fromFile); err != nil {
+		if err := st.resolve(environ, fileName, w.leaves); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", st.given, err))
+			wrong[st.Key] = true
 		}
 	}
-	if len(errs) > 0 {
-		return errors.Join(errs...) // what they are together means nothing yet
-	}
 	for _, r := range s.rules {
+		if slices.ContainsFunc(r.keys, func(key string) bool { return wrong[key] || w.clouds(key) }) {
+			continue // what they are together means nothing yet
+		}
 		if err := r.check(); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", s.givers(r.keys), err))
 		}

@@ -224,14 +224,25 @@ func TestResolve_Checks(t *testing.T) {
 		file string
 		want string
 	}{
-		"good":                {},
-		"flag":                {args: []string{"--slots=-1"}, want: "--slots: want 0 or more"},
-		"variable":            {env: []string{"SLIPWAY_SLOTS=-1"}, want: "variable SLIPWAY_SLOTS: want 0 or more"},
-		"file":                {file: "nats:\n  url: bad", want: "c.yaml:2:8: nats.url: want a URL"},
-		"what is not used":    {file: "slots: -1", env: []string{"SLIPWAY_SLOTS=1"}},
-		"all":                 {args: []string{"--nats-url=bad"}, file: "slots: -1", want: "--nats-url: want a URL\nc.yaml:1:8: slots: want 0 or more"},
-		"together":            {args: []string{"--slots=1"}, file: "s3: {path_style: true}", want: "--slots, c.yaml:1:18: s3.path_style: too few slots"},
-		"together, but alone": {args: []string{"--slots=1", "--nats-url=bad"}, file: "s3: {path_style: true}", want: "--nats-url: want a URL"},
+		"good":             {},
+		"flag":             {args: []string{"--slots=-1"}, want: "--slots: want 0 or more"},
+		"variable":         {env: []string{"SLIPWAY_SLOTS=-1"}, want: "variable SLIPWAY_SLOTS: want 0 or more"},
+		"file":             {file: "nats:\n  url: bad", want: "c.yaml:2:8: nats.url: want a URL"},
+		"what is not used": {file: "slots: -1", env: []string{"SLIPWAY_SLOTS=1"}},
+		"all":              {args: []string{"--nats-url=bad"}, file: "slots: -1", want: "--nats-url: want a URL\nc.yaml:1:8: slots: want 0 or more"},
+		"together":         {args: []string{"--slots=1"}, file: "s3: {path_style: true}", want: "--slots, c.yaml:1:18: s3.path_style: too few slots"},
+		"all kinds": {
+			args: []string{"--slots=1", "--nats-url=bad"}, file: "s3: {path_style: true}\nslost: 1",
+			want: "c.yaml:2:1: slost: no such setting: did you mean \"slots\"?\n--nats-url: want a URL",
+		},
+		"all kinds, and nothing beside the rule": {
+			args: []string{"--slots=1", "--nats-url=bad"}, file: "s3: {path_style: true}\nlog: {limt: 1}",
+			want: "c.yaml:2:7: log.limt: no such setting: did you mean \"log.limit\"?\n--nats-url: want a URL\n--slots, c.yaml:1:18: s3.path_style: too few slots",
+		},
+		"a part of the rule is wrong":     {args: []string{"--slots=1"}, file: "s3: {path_style: true}\nqueues: []", want: "c.yaml:2:9: queues: an empty list"},
+		"a key beside a part of the rule": {args: []string{"--slots=1"}, file: "s3: {path_style: true, secret: x}", want: "c.yaml:1:24: s3.secret: no such setting: did you mean \"s3.secret_key\"?"},
+		"what may be a group's name":      {args: []string{"--slots=1"}, env: []string{"SLIPWAY_S3_PATH_STYLE=true"}, file: "zzzzzzzz: {a: b}", want: "c.yaml:1:1: zzzzzzzz: no such setting"},
+		"a file that is none, and a flag": {args: []string{"--slots=-1"}, file: "slots: [", want: "c.yaml:2:1: not YAML: did not find expected node content while parsing a flow node\n--slots: want 0 or more"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, v := setup(t, tc.args...)
