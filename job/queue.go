@@ -3,6 +3,7 @@ package job
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"time"
 )
@@ -144,17 +145,17 @@ func DefaultTiming() Timing {
 	return Timing{DeadMan: 20 * time.Second, Lease: 45 * time.Second, AckWait: time.Minute, Heartbeat: 15 * time.Second}
 }
 
-// Validate reports the first rule that t breaks.
+// Validate reports the first rule that t breaks, with the values that break it.
 func (t Timing) Validate() error {
 	switch {
 	case t.Heartbeat <= 0 || t.DeadMan <= 0:
-		return errors.New("timing: every clock must be positive")
+		return fmt.Errorf("timing: every clock must be positive, not dead_man %s and heartbeat %s", t.DeadMan, t.Heartbeat)
 	case t.DeadMan >= t.Lease:
-		return errors.New("timing: dead_man must be shorter than lease, or two workers could run one job at once")
+		return fmt.Errorf("timing: dead_man (%s) must be shorter than lease (%s), or two workers could run one job at once", t.DeadMan, t.Lease)
 	case t.Lease >= t.AckWait:
-		return errors.New("timing: lease must be shorter than ack_wait, or two workers could run one job at once")
+		return fmt.Errorf("timing: lease (%s) must be shorter than ack_wait (%s), or two workers could run one job at once", t.Lease, t.AckWait)
 	case 2*t.Heartbeat > t.Lease:
-		return errors.New("timing: heartbeat must be at most half of lease, or one lost packet ends a job")
+		return fmt.Errorf("timing: heartbeat (%s) must be at most half of lease (%s), or one lost packet ends a job", t.Heartbeat, t.Lease)
 	}
 	return nil
 }
@@ -164,7 +165,7 @@ func (t Timing) Validate() error {
 type Client interface {
 	// Submit puts the encoded job of a validated spec into its queue: one write,
 	// accepted once it returns nil or ErrExists, harmless to repeat. The job must
-	// have an ID. ErrFull when the queue refuses new jobs.
+	// have an ID, which NewID makes. ErrFull when the queue refuses new jobs.
 	Submit(ctx context.Context, j *Job) error
 	// Status tells where a job stands. ErrNotFound if nothing is known of it.
 	Status(ctx context.Context, id ID) (Status, error)

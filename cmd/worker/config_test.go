@@ -115,7 +115,7 @@ func TestConfig_Refused(t *testing.T) {
 		"unknown key":          {file: "slots: 1\nnats: {ulr: x}\n", want: `:2:8: nats.ulr: no such setting: did you mean "nats.url"?`},
 		"no such file":         {args: []string{"--config", "/no/such"}, want: "/no/such"},
 		"no such file, either": {environ: "SLIPWAY_CONFIG=/no/such", want: "variable SLIPWAY_CONFIG: "},
-		"clocks out of order":  {args: []string{"--timing-lease", "1h"}, want: "--timing-lease: timing: lease must be shorter than ack_wait"},
+		"clocks out of order":  {args: []string{"--timing-lease", "1h"}, want: "--timing-lease: lease (1h0m0s) must be shorter than ack_wait (1m0s), or"},
 		"endpoint, no bucket":  {args: []string{"--s3-endpoint", "http://x"}, want: "SLIPWAY_S3_BUCKET"},
 		"half of the keys":     {environ: "SLIPWAY_S3_ACCESS_KEY=x", want: "SLIPWAY_S3_SECRET_KEY"},
 		"bucket without keys":  {args: []string{"--s3-bucket", "work"}, want: "--s3-bucket: s3.access_key and s3.secret_key"},

@@ -165,5 +165,11 @@ func addTiming(set *settings.Set, t *job.Timing) {
 	set.Duration(&t.Lease, "timing.lease", def.Lease, "a worker gives a job up after this time without a confirmation; less than ack_wait")
 	set.Duration(&t.AckWait, "timing.ack_wait", def.AckWait, "another worker gets the job after this time; the same for all workers of a queue")
 	set.Duration(&t.Heartbeat, "timing.heartbeat", def.Heartbeat, "how often a worker confirms that it is there; at most half of lease")
-	set.Together(func() error { return t.Validate() }, "timing.dead_man", "timing.lease", "timing.ack_wait", "timing.heartbeat")
+	set.Together(func() error {
+		err := t.Validate()
+		if err == nil {
+			return nil
+		}
+		return errors.New(strings.TrimPrefix(err.Error(), "timing: ")) // the setting's name says it
+	}, "timing.dead_man", "timing.lease", "timing.ack_wait", "timing.heartbeat")
 }
