@@ -210,67 +210,6 @@ func TestSettings_RefusedByTools(t *testing.T) {
 	}
 }
 
-func TestParsePolicy(t *testing.T) {
-	p, defaults, err := parsePolicy([]byte(`
-allow: [network_open]
-images: [docker.io/library/]
-max: {cpus: 1.5, memory: 4GiB, tmp: 1073741824}
-defaults: {memory: 1GiB}
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(p.Allow) != 1 || p.Allow[0] != container.RelaxNetworkOpen || p.Max.Memory != 4<<30 || p.Max.Tmp != 1<<30 || p.Max.CPUs != 1.5 {
-		t.Errorf("policy: %+v", p)
-	}
-	if want := (container.Resources{Memory: 1 << 30}); defaults != want {
-		t.Errorf("defaults: got %+v, want %+v", defaults, want)
-	}
-	// What nobody asked for is cut to the bound, or every job would be refused.
-	spec, err := p.Apply(container.Spec{Name: "x", Image: "docker.io/library/a", Resources: defaults})
-	if got := spec.Resources; err != nil || got.CPUs != 1.5 || got.Memory != 1<<30 || got.Pids != container.DefaultResources().Pids {
-		t.Errorf("resources of a job that asks for none: %+v, %v", got, err)
-	}
-	if p, _, err := parsePolicy(nil); err != nil || len(p.Allow) != 0 {
-		t.Errorf("an empty file: %+v, %v, want the closed policy", p, err)
-	}
-}
-
-func TestParsePolicy_Refuses(t *testing.T) {
-	for in, want := range map[string]string{
-		"allow: [everything]":                       `line 1, column 9: allow[0]: "everything" is none of`,
-		"allow: [root_steps]\nalways: [rootstep]":   `line 2, column 10: always[0]: "rootstep" is none of [network_open root_steps rootfs_writable seccomp_default]: did you mean "root_steps"?`,
-		"alow: [network_open]":                      `line 1, column 1: alow: unknown field: did you mean "allow"?`,
-		"max: {memory: lots}":                       `line 1, column 15: max.memory: not a size such as "512MiB"`,
-		"max: {memory: -1}":                         "max.memory: not a size",
-		"max: {memory: 5}":                          "line 1, column 15: max.memory: 5B is below 16MiB",
-		"max: {cpus: -1}":                           "line 1, column 13: max.cpus: -1 is below",
-		"max: {cpus: many}":                         "line 1, column 13: max.cpus: want a number",
-		"images:\n  - busybox":                      `line 2, column 5: images[0]: "busybox" must begin with a registry`,
-		"defaults: {tmp: 5}":                        "line 1, column 17: defaults.tmp: 5B is below",
-		"max: {cpus: 1}\ndefaults: {cpus: 2}":       "line 2, column 18: defaults.cpus: beyond max.cpus: 2 asked for, 1 allowed",
-		"allow: []\n---\nallow: []\n":               "line 2, column 1: a second document starts here",
-		"- allow":                                   "line 1, column 1: want a map, not a list",
-		"allow: []\nmax: {}\nallow: [root_steps]\n": "line 3, column 1: allow: given twice, first on line 1",
-		"allow:\n\t- root_steps":                    "line 2, column 1: not YAML: indent with spaces, not with tabs",
-	} {
-		if _, _, err := parsePolicy([]byte(in)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: got %v, want an error with %q", in, err, want)
-		}
-	}
-}
-
-func FuzzParsePolicy(f *testing.F) {
-	f.Add([]byte("allow: [network_open]\nmax: {memory: 4GiB}\n"))
-	f.Add([]byte("max: &a {cpus: *a}"))
-	f.Fuzz(func(t *testing.T, in []byte) {
-		p, _, err := parsePolicy(in)
-		if err == nil && p.Validate() != nil {
-			t.Errorf("accepted an invalid policy: %+v", p)
-		}
-	})
-}
-
 // TestOpenPolicy: what dev and run are for must not be refused.
 func TestOpenPolicy(t *testing.T) {
 	spec := container.Spec{

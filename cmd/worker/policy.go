@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"slipway/container"
-	"slipway/internal/suggest"
 	"slipway/job"
 	"slipway/job/jobyaml"
 )
@@ -86,30 +85,6 @@ func parsePolicy(data []byte) (container.Policy, container.Resources, error) {
 func (f *policyFile) policy() container.Policy {
 	return container.Policy{Allow: f.Allow, Always: f.Always, Images: f.Images, Max: f.Max.spec()}
 }
-
-// check finds what breaks the policy's own rules, and defaults that it would refuse to every job.
-func (f *policyFile) check() job.Errors {
-	_, err := f.policy().Apply(container.Spec{Name: container.Product, Resources: f.Defaults.spec()})
-	var policy *container.PolicyError
-	var denied *container.Denied
-	var spec *container.SpecError
-	switch {
-	case errors.As(err, &policy):
-		var known []string
-		for _, r := range container.Relaxations() {
-			known = append(known, string(r))
-		}
-		return job.Errors{{Path: policy.Key, Message: policy.Detail + suggest.DidYouMean(suggest.Nearest(policy.Word, known))}}
-	case errors.As(err, &denied):
-		return job.Errors{{Path: defaultsPath(denied.Field), Message: "beyond " + denied.Key + ": " + denied.Detail}}
-	case errors.As(err, &spec):
-		return job.Errors{{Path: defaultsPath(spec.Field), Message: spec.Detail}}
-	}
-	return nil
-}
-
-// defaultsPath is where the file has what a job has as resources.
-func defaultsPath(field string) string { return "defaults." + strings.TrimPrefix(field, "resources.") }
 
 // openPolicy lets a job ask for everything: for one's own jobs on one's own machine.
 func openPolicy() container.Policy {
