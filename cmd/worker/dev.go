@@ -20,8 +20,9 @@ const devLong = `dev starts everything that slipway needs on this machine: a nat
 data folder, and a worker with an open policy. It prints how to submit a job to it.
 
 All listens on loopback: NATS on 4222, S3 on 7070, metrics on 9464, or on a free port if one is
-taken. What was queued and stored is there again at the next start on the same folder. The open
-policy lets jobs ask for network, root and as much memory as they like: it is for your own jobs on your own machine.`
+taken. What was queued and stored is there again at the next start on the same folder, with the
+same keys of the store. The open policy lets jobs ask for network, root and as much memory as they
+like: it is for your own jobs on your own machine.`
 
 func newDev(a *app) *cobra.Command {
 	cmd := &cobra.Command{

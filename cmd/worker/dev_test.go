@@ -29,9 +29,14 @@ type devProcess struct {
 
 func startDev(t *testing.T, softStop string) *devProcess {
 	t.Helper()
+	return startDevOn(t, t.TempDir(), softStop)
+}
+
+func startDevOn(t *testing.T, dir, softStop string) *devProcess {
+	t.Helper()
 	needLinux(t)
 	d := &devProcess{t: t, out: &await.Buffer{}, ended: make(chan struct{})}
-	d.cmd = exec.Command(os.Args[0], "dev", "--allow-local", "--data", t.TempDir(), "--slots", "1", "--soft-stop", softStop)
+	d.cmd = exec.Command(os.Args[0], "dev", "--allow-local", "--data", dir, "--slots", "1", "--soft-stop", softStop)
 	d.cmd.Env = append(os.Environ(), asWorker+"=1", noEngine)
 	d.cmd.Stdout, d.cmd.Stderr = d.out, d.out
 	if err := d.cmd.Start(); err != nil {
@@ -163,5 +168,29 @@ func (d *devProcess) endsSoon(begun time.Time) {
 	}
 	if got := d.cmd.ProcessState.ExitCode(); got != 0 {
 		d.t.Errorf("exit code: got %d, want 0", got)
+	}
+}
+
+// TestDev_KeepsKeys: a program that was told the store's keys goes on with them after a new start on the same folder.
+func TestDev_KeepsKeys(t *testing.T) {
+	dir := t.TempDir()
+	keys := func() string {
+		d := startDevOn(t, dir, "0s")
+		d.signal()
+		<-d.ended
+		return regexp.MustCompile(`access key \S+, secret key \S+`).FindString(d.out.String())
+	}
+	first := keys()
+	if again := keys(); first == "" || again != first {
+		t.Errorf("at the second start: got %q, want %q", again, first)
+	}
+	if info, err := os.Stat(keysPath(dir)); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the file of keys: %v, %v, want one that is its owner's alone", info, err)
+	}
+	if err := os.WriteFile(keysPath(dir), []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := loadKeys(dir); err == nil || !strings.Contains(err.Error(), keysPath(dir)) {
+		t.Errorf("a file without keys: got %v, want an error that names it", err)
 	}
 }

@@ -97,8 +97,20 @@ func (e *embedded) startStore(ctx context.Context, listen bool) (err error) {
 	if listen {
 		addr = freeAddr(ctx, devS3Addr)
 	}
-	if e.gateway, err = s3gateway.Start(ctx, s3gateway.Options{Dir: filepath.Join(e.dir, "s3"), Addr: addr}); err != nil {
+	keys, err := loadKeys(e.dir)
+	if err != nil {
+		return err
+	}
+	e.gateway, err = s3gateway.Start(ctx, s3gateway.Options{
+		Dir: filepath.Join(e.dir, "s3"), Addr: addr, AccessKey: keys.AccessKey, SecretKey: keys.SecretKey,
+	})
+	if err != nil {
 		return fmt.Errorf("%w\nThe folder must be on a file system with extended attributes: choose another one with --data", err)
+	}
+	if keys == (storeKeys{}) {
+		if err := (storeKeys{e.gateway.AccessKey, e.gateway.SecretKey}).save(e.dir); err != nil {
+			return err
+		}
 	}
 	e.store, err = s3store.New(s3store.Config{
 		Endpoint: e.gateway.Endpoint, Bucket: embeddedBucket, PathStyle: true,
