@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"text/tabwriter"
 
@@ -38,7 +39,7 @@ came too late.`,
 		return a.withClient(cmd, func(ctx context.Context, c job.Client) error {
 			met, err := c.Cancel(ctx, ids[0], mode)
 			if err != nil {
-				return err
+				return explainUnknown(err)
 			}
 			if *output == cli.JSON {
 				return json.NewEncoder(a.sys.Out).Encode(map[string]any{"job_id": ids[0], "met": met})
@@ -106,10 +107,14 @@ func (a *app) deadAction(use, short, done string, do func(job.Client, context.Co
 				return err
 			}
 			return a.withClient(cmd, func(ctx context.Context, c job.Client) error {
-				if err := do(c, ctx, ids[0]); err != nil {
-					return fmt.Errorf("%s: %w", cmd.CommandPath(), err)
+				err := do(c, ctx, ids[0]) // it says what was to be done
+				if errors.Is(err, job.ErrNotFound) {
+					return fmt.Errorf("%w\nsubmit dead list shows those that are", err)
 				}
-				_, err := fmt.Fprintln(a.sys.Out, ids[0], done)
+				if err != nil {
+					return err
+				}
+				_, err = fmt.Fprintln(a.sys.Out, ids[0], done)
 				return err
 			})
 		},

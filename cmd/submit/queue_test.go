@@ -5,10 +5,16 @@ import (
 	"iter"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"slipway/cmd/internal/cli"
 	"slipway/job"
+	"slipway/job/natsqueue"
+	"slipway/job/natsqueue/natsserver"
 )
 
 // TestWrongPrefix: a queue that nobody set up is a wrong setting, and is said at once.
@@ -49,5 +55,104 @@ func TestQueueRemoved(t *testing.T) {
 	_, errOut, code := b.run("run", b.file("image: x\nsteps: [{run: 'true'}]\n"))
 	if code != 3 || !strings.Contains(errOut, "not set up") {
 		t.Errorf("code %d, stderr %q; want 3 and why", code, errOut)
+	}
+}
+
+// waitingQueue holds one job, which no worker takes for long.
+type waitingQueue struct{ job.Client }
+
+func (waitingQueue) Status(_ context.Context, id job.ID) (job.Status, error) {
+	return job.Status{ID: id, Queue: "nightly", State: job.StateQueued}, nil
+}
+
+func (waitingQueue) Follow(ctx context.Context, _ job.ID, _ bool) iter.Seq2[job.Event, error] {
+	return func(yield func(job.Event, error) bool) {
+		<-time.After(30 * time.Second)
+		if yield(job.Event{Kind: job.EventOutput, Stream: "stdout", Data: []byte("printed\n"), Seq: 1}, nil) {
+			<-ctx.Done()
+		}
+	}
+}
+
+func (waitingQueue) Result(_ context.Context, id job.ID) (*job.Result, error) {
+	<-time.After(time.Minute)
+	return &job.Result{JobID: id, Outcome: job.Succeeded}, nil
+}
+
+// TestResult_Wait says what it waits for, and shows nothing of the job but its result.
+func TestResult_Wait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := setup(t)
+		b.app.connect = func(context.Context, cli.NATS) (job.Client, func(), error) { return waitingQueue{}, func() {}, nil }
+		out, errOut, code := b.run("result", "--wait", string(job.NewID()))
+		if code != 0 || !strings.Contains(errOut, "waiting for a worker") || !strings.Contains(errOut, "nightly") || strings.Contains(out+errOut, "printed") || !strings.Contains(out, "succeeded") {
+			t.Errorf("code %d, stdout %q, stderr %q; want 0, the hint, and the result alone", code, out, errOut)
+		}
+	})
+}
+
+// TestUnknownJob: its id stands where it helps, and how that can be.
+func TestUnknownJob(t *testing.T) {
+	b := setup(t)
+	b.withQueue()
+	id := string(job.NewID())
+	for _, tc := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"status", id}, "submit list"},
+		{[]string{"logs", id}, "submit list"},
+		{[]string{"result", id}, "submit list"},
+		{[]string{"result", "--wait", id}, "submit list"},
+		{[]string{"cancel", id}, "submit list"},
+		{[]string{"dead", "drop", id}, "submit dead list"},
+		{[]string{"dead", "requeue", id}, "submit dead list"},
+	} {
+		_, errOut, code := b.run(tc.args...)
+		first, _, _ := strings.Cut(errOut, "\n")
+		if code != 2 || !strings.Contains(errOut, tc.want) || strings.Count(first, "submit") > 1 || strings.Count(first, "result of") > 1 {
+			t.Errorf("%v: code %d, stderr %q; want 2, no word twice, and %q", tc.args, code, errOut, tc.want)
+		}
+	}
+}
+
+// TestKeptDays: the queue keeps results for as long as people are told.
+func TestKeptDays(t *testing.T) {
+	srv, err := natsserver.Start(natsserver.Options{Dir: t.TempDir(), NoListen: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer srv.Close()
+	conn, err := natsqueue.Connect(t.Context(), natsqueue.Config{InProcess: srv})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.Setup(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	nc, err := nats.Connect("", nats.InProcessServer(srv))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	results, err := js.Stream(t.Context(), "slipway-RESULTS")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := results.CachedInfo().Config.MaxAge; got != keptDays*24*time.Hour {
+		t.Errorf("results are kept for %s, and people are told of %d days", got, keptDays)
+	}
+}
+
+func TestVersion(t *testing.T) {
+	b := setup(t)
+	want, _, _ := b.run("version")
+	if got, errOut, code := b.run("--version"); code != 0 || got != want || !strings.HasPrefix(got, "submit ") {
+		t.Errorf("--version: code %d, %q, %q; want %q, as version prints", code, got, errOut, want)
 	}
 }

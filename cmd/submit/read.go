@@ -17,6 +17,7 @@ import (
 	"slipway/cmd/internal/exit"
 	"slipway/cmd/internal/live"
 	"slipway/job"
+	"slipway/job/natsqueue"
 )
 
 func newStatus(a *app) *cobra.Command {
@@ -35,7 +36,7 @@ With --output json it prints the job's record as one object.`,
 		return a.withClient(cmd, func(ctx context.Context, c job.Client) error {
 			st, err := c.Status(ctx, ids[0])
 			if err != nil {
-				return err
+				return explainUnknown(err)
 			}
 			if *output == cli.JSON {
 				return json.NewEncoder(a.sys.Out).Encode(st)
@@ -113,6 +114,9 @@ With --output json every line is the record of one job, as submit status -o json
 		var err error
 		if q.States, err = parseStates(*states); err != nil {
 			return err
+		}
+		if err := natsqueue.CheckQueues([]string{*queue}); *queue != "" && err != nil {
+			return exit.Usagef("--queue: %w", err)
 		}
 		if *limit < 1 {
 			return exit.Usagef("--limit %d: must be at least 1", *limit)
@@ -192,7 +196,7 @@ With --output json the lines are those of submit run -o json, the result only wi
 		}
 		return a.withClient(cmd, func(ctx context.Context, c job.Client) error {
 			if _, err := c.Status(ctx, ids[0]); err != nil {
-				return err
+				return explainUnknown(err)
 			}
 			p := a.sys.Printer(*output, *raw)
 			if !*follow {
@@ -206,53 +210,4 @@ With --output json the lines are those of submit run -o json, the result only wi
 		})
 	}
 	return cmd
-}
-
-func newResult(a *app) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "result ID", Short: "Show how a job ended, and exit with its outcome", Args: cli.OneArg("ID"),
-		Long: `result shows how a job ended: outcome, reason, steps, and what became of its workspace. Its exit
-code is that of the outcome, as with run. A job that has not ended yet is an error with exit
-code 3, unless --wait. With --output json it prints the result as one object.` + "\n\n" + exit.Help,
-		Example: `  submit result --wait 01JF8ZQ3K4M5N6P7Q8R9S0T1V2
-  submit result -o json 01JF8ZQ3K4M5N6P7Q8R9S0T1V2 | jq .workspace.changes`,
-	}
-	wait := cmd.Flags().Bool("wait", false, "wait until the job has ended")
-	output := cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		ids, err := cli.ParseIDs(args)
-		if err != nil {
-			return err
-		}
-		return a.withClient(cmd, func(ctx context.Context, c job.Client) error {
-			return a.result(ctx, c, ids[0], *wait, *output)
-		})
-	}
-	return cmd
-}
-
-func (a *app) result(ctx context.Context, c job.Client, id job.ID, wait bool, output cli.Output) error {
-	if !wait {
-		st, err := c.Status(ctx, id)
-		if err != nil {
-			return err
-		}
-		if !st.State.Final() {
-			return fmt.Errorf("result of %s: there is none yet, the job is %s; add --wait to wait for it", id, st.State)
-		}
-	}
-	r, err := live.Await(ctx, c, id)
-	if err != nil {
-		return fmt.Errorf("result of %s: %w", id, err)
-	}
-	if output == cli.JSON {
-		if err := json.NewEncoder(a.sys.Out).Encode(r); err != nil {
-			return err
-		}
-	} else {
-		screen := a.sys.Screen(false)
-		screen.Err = a.sys.Out // here the result is what was asked for
-		live.NewHuman(screen).ResultInFull(r)
-	}
-	return exit.Silent(exit.Outcome(r.Outcome))
 }

@@ -58,8 +58,9 @@ func newRoot(a *app) *cobra.Command {
 	a.nats.Register(a.set)
 	root.AddCommand(
 		newRun(a), newCreate(a), newStatus(a), newList(a), newLogs(a), newResult(a), newCancel(a),
-		newDead(a), newValidate(a), newSchema(), cli.VersionCommand("submit"),
+		newDead(a), newValidate(a), newSchema(),
 	)
+	cli.AddVersion(root)
 	return root
 }
 

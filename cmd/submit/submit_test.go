@@ -61,6 +61,8 @@ func TestUsageErrors(t *testing.T) {
 		"not a limit":        {[]string{"list", "--limit", "0"}, "--limit"},
 		"not an output":      {[]string{"status", "-o", "xml", id}, "text or json"},
 		"not a label":        {[]string{"create", "--label", "x", good}, "key=value"},
+		"not a queue":        {[]string{"list", "--queue", "X Y"}, "--queue"},
+		"a time gone by":     {[]string{"create", "--not-before", "-2h", good}, `--not-before "-2h": lies in the past`},
 		"not a time":         {[]string{"create", "--not-before", "soon", good}, "--not-before"},
 		"not a priority":     {[]string{"create", "--priority", "urgent", good}, "priority"},
 		"id that is no ULID": {[]string{"create", "--id", "x", good}, "--id"},

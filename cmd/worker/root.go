@@ -26,6 +26,7 @@ func newRoot(a *app) *cobra.Command {
 	root := newServe(a)
 	root.Use, root.Short = "worker", "Run slipway's jobs in boxes"
 	root.Long, root.Example = rootLong+"\n\n"+exit.Help, rootExample
-	root.AddCommand(newServe(a), newDev(a), newRun(a), newDoctor(a), newConfig(a), cli.VersionCommand("worker"))
+	root.AddCommand(newServe(a), newDev(a), newRun(a), newDoctor(a), newConfig(a))
+	cli.AddVersion(root)
 	return root
 }

@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -187,12 +186,15 @@ func Version() string {
 	return fmt.Sprintf("%s %s", out, info.GoVersion)
 }
 
-// VersionCommand prints Version.
-func VersionCommand(program string) *cobra.Command {
-	return &cobra.Command{
+// AddVersion adds the command version to root, and the flag --version, which does the same.
+func AddVersion(root *cobra.Command) {
+	root.Version = Version()
+	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
+	root.Flags().Bool("version", false, "print the version") // of our own: cobra's would have a short form, -v
+	root.AddCommand(&cobra.Command{
 		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
 		Run: func(cmd *cobra.Command, _ []string) {
-			fmt.Fprintln(cmd.OutOrStdout(), path.Base(program), Version())
+			fmt.Fprintln(cmd.OutOrStdout(), root.Name(), Version())
 		},
-	}
+	})
 }

@@ -155,7 +155,10 @@ func (o *Overrides) applyNotBefore(j *job.Job, now time.Time) error {
 	if o.notBefore == "" {
 		return nil
 	}
-	if d, err := time.ParseDuration(o.notBefore); err == nil && d >= 0 {
+	if d, err := time.ParseDuration(o.notBefore); err == nil {
+		if d < 0 {
+			return exit.Usagef("--not-before %q: lies in the past: want a duration from now on, such as 10m, or leave it out", o.notBefore)
+		}
 		j.NotBefore = now.Add(d).UTC()
 		return nil
 	}
