@@ -194,3 +194,16 @@ func TestDev_KeepsKeys(t *testing.T) {
 		t.Errorf("a file without keys: got %v, want an error that names it", err)
 	}
 }
+
+// TestDev_DefaultFolder is where people are told that it is.
+func TestDev_DefaultFolder(t *testing.T) {
+	t.Setenv("XDG_DATA_HOME", "")
+	t.Setenv("HOME", "/home/me")
+	told := strings.Replace(defaultData(), "/home/me", "~", 1)
+	for _, page := range []string{"../../README.md", "../../test/demo", "testdata/help_dev.golden"} {
+		text, err := os.ReadFile(page)
+		if err != nil || !strings.Contains(string(text), told) {
+			t.Errorf("%s does not name %s, %v", page, told, err)
+		}
+	}
+}

@@ -54,6 +54,15 @@ func TestRun_Outcomes(t *testing.T) {
 	}
 }
 
+// TestRun_Hello: what the first job says about its network is true without a box, too.
+func TestRun_Hello(t *testing.T) {
+	needLinux(t)
+	out, errOut, code := setup(t, noEngine).run("run", "--allow-local", "../../examples/hello.yaml")
+	if code != 0 || !strings.Contains(out, "network interfaces: ") || strings.Contains(out, "no network") {
+		t.Errorf("code %d, stdout %q\n%s", code, out, errOut)
+	}
+}
+
 // TestRun_NamesAreUnique: two at once on one engine must not take each other's boxes for leftovers of their own.
 func TestRun_NamesAreUnique(t *testing.T) {
 	needLinux(t)
