@@ -26,7 +26,7 @@ made, the rights on the queue, the bucket, the clocks.
 
 It only looks: streams and lanes of the queue that are missing are a warning, since worker serve makes
 them at its start; the rights to make them show then. With --setup doctor makes them itself, as serve
-would, and finds a timing that differs from that of the queue's living workers.
+would.
 
 Each line is ok, warn or fail. Exit code 1 if one fails; settings that make no sense end it before,
 with 2. With --output json every line is
@@ -56,7 +56,7 @@ func newDoctor(a *app) *cobra.Command {
 	}
 	c := addConfig(cmd.Flags())
 	output := cli.AddOutput(cmd)
-	setup := cmd.Flags().Bool("setup", false, "make what is missing of the queue's streams, and compare the timing, as serve does at its start")
+	setup := cmd.Flags().Bool("setup", false, "make what is missing of the queue's streams, as serve does at its start")
 	image := cmd.Flags().String("image", "busybox:1.36", "image to make a box of; it must be on the engine")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := c.load(a.sys.Environ); err != nil {

@@ -43,17 +43,8 @@ func (d *doctor) queue(ctx context.Context) {
 			"if workers have served this queue before, --nats-prefix (SLIPWAY_NATS_PREFIX) or --queues (SLIPWAY_QUEUES) is mistyped")
 	default:
 		detail := fmt.Sprintf("streams of prefix %s %s, for %s", d.config.nats.Prefix, verb, strings.Join(d.config.queues, ", "))
-		d.say("queue", ok, detail+d.unseen(ctx, conn), "")
+		d.say("queue", ok, detail, "")
 	}
-}
-
-// unseen says what only Setup compares.
-func (d *doctor) unseen(ctx context.Context, conn *natsqueue.Conn) string {
-	workers, err := conn.Workers(ctx)
-	if d.setup || err != nil || len(workers) == 0 { // an error of a moment, since the checks have just passed
-		return ""
-	}
-	return fmt.Sprintf("; whether the timing is that of worker %s, which is alive, was not looked at: --setup does", workers[0].Name)
 }
 
 // lookAtQueue tells what Setup would make, empty for nothing, from what it could not mend.
@@ -69,8 +60,8 @@ func lookAtQueue(ctx context.Context, conn *natsqueue.Conn, prefix string) (miss
 	var names []string
 	var wrong []error
 	for _, one := range many.Unwrap() {
-		if name, ok := absent(one); ok {
-			names = append(names, name)
+		if missing, ok := errors.AsType[*natsqueue.MissingError](one); ok {
+			names = append(names, missing.Kind+" "+missing.Name)
 		} else {
 			wrong = append(wrong, one)
 		}
@@ -91,13 +82,6 @@ func isNotSetUp(ctx context.Context, conn *natsqueue.Conn) bool {
 	defer cancel()
 	_, err := conn.Workers(ctx)
 	return errors.Is(err, job.ErrNotSetUp)
-}
-
-// absent knows what Check says of a stream or a lane that is not there by its words: natsqueue has no error of its own for it.
-func absent(err error) (name string, ok bool) {
-	text := err.Error()
-	name, _, _ = strings.Cut(strings.TrimPrefix(text, "look at "), ": ")
-	return name, strings.Contains(text, "not found: start a worker")
 }
 
 // adviseQueue says what to do about an error of the queue. One that says so itself gets no advice.

@@ -80,7 +80,7 @@ func (q *Queue) Submit(ctx context.Context, j *job.Job) error {
 		return fmt.Errorf("submit: %w: %w", job.ErrUnavailable, context.Cause(ctx))
 	}
 	if id, err := job.ParseID(string(j.ID)); err != nil || id != j.ID {
-		return fmt.Errorf("submit: id %.40q: not a ULID in upper case", j.ID)
+		return fmt.Errorf("submit: id %.40q: not a ULID in upper case, as job.NewID makes one", j.ID)
 	}
 	spec, err := job.Encode(j)
 	if err != nil {

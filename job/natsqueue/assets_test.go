@@ -1,6 +1,7 @@
 package natsqueue_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -35,6 +36,13 @@ func TestSetupTwiceAndUpdate(t *testing.T) {
 	if err := b.conn.Check(t.Context()); err != nil {
 		t.Errorf("Check: %v", err)
 	}
+	if err := js.DeleteStream(t.Context(), b.cfg.Prefix+"-DEAD"); err != nil {
+		t.Fatal(err)
+	}
+	missing, ok := errors.AsType[*natsqueue.MissingError](b.conn.Check(t.Context()))
+	if !ok || missing.Kind != "stream" || missing.Name != b.cfg.Prefix+"-DEAD" {
+		t.Errorf("Check without the stream: got %+v, want a MissingError that names it", missing)
+	}
 }
 
 // A second worker with other settings must not pull the ground from under the first.
@@ -49,6 +57,7 @@ func TestSetupLeavesLivingWorkersAlone(t *testing.T) {
 	b.cfg.Timing.AckWait += time.Second
 	other := b.connect()
 	contains(t, other.Setup(t.Context()), "w1", "Timing.AckWait", fast.AckWait.String())
+	contains(t, other.Check(t.Context()), "w1", "Timing.AckWait", fast.AckWait.String())
 	_, err := other.Consumer(t.Context(), natsqueue.ConsumerConfig{Worker: "w2"})
 	contains(t, err, "w1", "Timing.AckWait")
 	if err := w.Close(t.Context()); err != nil {

@@ -17,8 +17,27 @@ import (
 // probe is the name that checks go by, in place of a job's or a worker's.
 const probe = "probe"
 
+// MissingError is a stream or a consumer that is not there. Setup makes it.
+type MissingError struct {
+	// Kind is stream or consumer.
+	Kind string
+	// Name is its name on the server.
+	Name string
+
+	err error
+}
+
+// Error names it, and says what makes it.
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("look at %s %s: %v: start a worker whose user may create it, or call Setup", e.Kind, e.Name, e.err)
+}
+
+// Unwrap returns the server's answer.
+func (e *MissingError) Unwrap() error { return e.err }
+
 // Check uses every right that a worker needs, and returns one error for each that
-// is denied or does not work, with its subject. It leaves no job, result or record
+// is denied or does not work, with its subject; a MissingError for what was not set up; and one for a timing that the
+// living workers of the queue do not have. It leaves no job, result or record
 // behind: the writes expect a sequence that can't be, so that a server that grants
 // the right refuses the write. One key of workers is really written, and expires.
 func (c *Conn) Check(ctx context.Context) error {
@@ -29,12 +48,9 @@ func (c *Conn) Check(ctx context.Context) error {
 	for _, s := range c.streams() {
 		errs = append(errs, c.checkStream(ctx, s.Name))
 	}
-	for _, q := range c.cfg.Queues {
-		for _, class := range classes {
-			errs = append(errs, c.checkConsumer(ctx, c.names.jobs(), laneName(q, class)))
-		}
-	}
-	errs = append(errs, c.checkConsumer(ctx, c.names.sched(), moverName))
+	errs = append(errs, c.checkLanes(ctx)...)
+	_, err := c.checkConsumer(ctx, c.names.sched(), moverName)
+	errs = append(errs, err)
 	n := c.names
 	for _, subject := range []string{
 		n.token(job.DefaultQueue, job.PriorityNormal, probe), n.wait(probe, 0, 0), n.result(job.DefaultQueue, probe, 0),
@@ -49,18 +65,47 @@ func (c *Conn) Check(ctx context.Context) error {
 	return nil
 }
 
+// checkLanes looks at the consumers of the queues, and once at whether their timing is that of this connection.
+func (c *Conn) checkLanes(ctx context.Context) []error {
+	var errs []error
+	var timing error
+	for _, q := range c.cfg.Queues {
+		for _, class := range classes {
+			have, err := c.checkConsumer(ctx, c.names.jobs(), laneName(q, class))
+			if err == nil && timing == nil {
+				timing = c.mayChangeAckWait(ctx, have.AckWait, c.laneConfig(q, class).AckWait)
+			}
+			errs = append(errs, err)
+		}
+	}
+	return append(errs, timing)
+}
+
 func (c *Conn) checkStream(ctx context.Context, name string) error {
-	return c.brief(ctx, "look at stream "+name, "$JS.API.STREAM.INFO."+name, func(ctx context.Context) error {
+	err := c.brief(ctx, "look at stream "+name, "$JS.API.STREAM.INFO."+name, func(ctx context.Context) error {
 		_, err := c.js.Stream(ctx, name)
 		return err
 	})
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return &MissingError{"stream", name, jetstream.ErrStreamNotFound}
+	}
+	return err
 }
 
-func (c *Conn) checkConsumer(ctx context.Context, stream, name string) error {
-	return c.brief(ctx, "look at consumer "+name, "$JS.API.CONSUMER.INFO."+stream+"."+name, func(ctx context.Context) error {
-		_, err := c.js.Consumer(ctx, stream, name)
+func (c *Conn) checkConsumer(ctx context.Context, stream, name string) (have jetstream.ConsumerConfig, err error) {
+	err = c.brief(ctx, "look at consumer "+name, "$JS.API.CONSUMER.INFO."+stream+"."+name, func(ctx context.Context) error {
+		cons, err := c.js.Consumer(ctx, stream, name)
+		if err == nil {
+			have = cons.CachedInfo().Config
+		}
 		return err
 	})
+	for _, missing := range []error{jetstream.ErrStreamNotFound, jetstream.ErrConsumerNotFound} {
+		if errors.Is(err, missing) {
+			err = &MissingError{"consumer", name, missing}
+		}
+	}
+	return have, err
 }
 
 // brief tries once: a check that waits would not be one.
@@ -69,8 +114,6 @@ func (c *Conn) brief(ctx context.Context, op, subject string, try func(context.C
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, jetstream.ErrStreamNotFound), errors.Is(err, jetstream.ErrConsumerNotFound):
-		return fmt.Errorf("%s: %w: start a worker whose user may create it, or call Setup", op, err)
 	case errors.Is(err, job.ErrUnavailable):
 		return fmt.Errorf("%s: %w", op, err)
 	}

@@ -23,7 +23,7 @@ func (c *Conn) Client() *Client { return &Client{conn: c} }
 func (c *Client) Submit(ctx context.Context, j *job.Job) error {
 	id, err := job.ParseID(string(j.ID))
 	if err != nil || id != j.ID {
-		return fmt.Errorf("submit: id %.40q: not a ULID in upper case", j.ID)
+		return fmt.Errorf("submit: id %.40q: not a ULID in upper case, as job.NewID makes one", j.ID)
 	}
 	spec, err := job.Encode(j)
 	if err != nil {
