@@ -49,11 +49,11 @@ func (d *doctor) queue(ctx context.Context) {
 
 // lookAtQueue tells what Setup would make, empty for nothing, from what it could not mend.
 func lookAtQueue(ctx context.Context, conn *natsqueue.Conn, prefix string) (missing string, err error) {
-	if isNotSetUp(ctx, conn) {
-		return fmt.Sprintf("no streams of prefix %s are on this server", prefix), nil // all else would fail, too
-	}
 	var many interface{ Unwrap() []error }
 	err = conn.Check(ctx)
+	if errors.Is(err, job.ErrNotSetUp) {
+		return fmt.Sprintf("no streams of prefix %s are on this server", prefix), nil
+	}
 	if !errors.As(err, &many) {
 		return "", err
 	}
@@ -74,14 +74,6 @@ func lookAtQueue(ctx context.Context, conn *natsqueue.Conn, prefix string) (miss
 		wrong = slices.DeleteFunc(wrong, func(err error) bool { return !isDenied(err) })
 	}
 	return "not there yet: " + strings.Join(names, ", "), errors.Join(wrong...)
-}
-
-// isNotSetUp asks briefly: a call waits for a stream that is missing beside others, since somebody may be making it.
-func isNotSetUp(ctx context.Context, conn *natsqueue.Conn) bool {
-	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
-	defer cancel()
-	_, err := conn.Workers(ctx)
-	return errors.Is(err, job.ErrNotSetUp)
 }
 
 // adviseQueue says what to do about an error of the queue. One that says so itself gets no advice.

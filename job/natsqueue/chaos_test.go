@@ -184,7 +184,7 @@ func TestChaos(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs a quarter of a minute: run without -short")
 	}
-	jobs, seed := env(t, "SLIPWAY_CHAOS_JOBS", 80), env(t, "SLIPWAY_CHAOS_SEED", int(time.Now().UnixNano()%1e9))
+	jobs, seed := env(t, "SLIPWAY_CHAOS_JOBS", 40), env(t, "SLIPWAY_CHAOS_SEED", int(time.Now().UnixNano()%1e9))
 	r := startRestartable(t)
 	b := setupOn(t, r, func(c *natsqueue.Config) { c.CrashBudget = 1000 })
 	c := &chaos{bundle: b, t: t, jobs: jobs, rng: rand.New(rand.NewPCG(uint64(seed), 0)), commits: map[job.ID]int{}, seen: map[string]int{}}
@@ -200,17 +200,18 @@ func TestChaos(t *testing.T) {
 	quit := make(chan struct{})
 	faults.Go(func() {
 		for i := 0; ; i++ {
-			select {
-			case <-quit:
-				return
-			case <-time.After(time.Duration(300+c.roll(900)) * time.Millisecond):
-			}
+			<-time.After(time.Duration(300+c.roll(900)) * time.Millisecond)
 			down := 150 * time.Millisecond
 			if i%3 == 2 {
 				down = fast.AckWait + 300*time.Millisecond // every lease is handed out again
 			}
 			r.restart(down)
 			c.count("restarts")
+			select {
+			case <-quit:
+				return
+			default:
+			}
 		}
 	})
 	ids := c.produce(ctx)

@@ -35,7 +35,7 @@ func (e *MissingError) Error() string {
 // Unwrap returns the server's answer.
 func (e *MissingError) Unwrap() error { return e.err }
 
-// Check uses every right that a worker needs, and returns one error for each that
+// Check uses every right that a worker needs, and returns job.ErrNotSetUp if there is no stream at all, or one error for each that
 // is denied or does not work, with its subject; a MissingError for what was not set up; and one for a timing that the
 // living workers of the queue do not have. It leaves no job, result or record
 // behind: the writes expect a sequence that can't be, so that a server that grants
@@ -44,9 +44,9 @@ func (c *Conn) Check(ctx context.Context) error {
 	if !c.Connected() {
 		return fmt.Errorf("%w: no connection to the NATS server at %s", job.ErrUnavailable, c.where())
 	}
-	var errs []error
-	for _, s := range c.streams() {
-		errs = append(errs, c.checkStream(ctx, s.Name))
+	absent, errs := c.checkStreams(ctx)
+	if len(absent) == len(c.streams()) {
+		return fmt.Errorf("check the queue: %w", c.notSetUp(jetstream.ErrStreamNotFound))
 	}
 	errs = append(errs, c.checkLanes(ctx)...)
 	_, err := c.checkConsumer(ctx, c.names.sched(), moverName)
@@ -58,11 +58,30 @@ func (c *Conn) Check(ctx context.Context) error {
 	} {
 		errs = append(errs, c.checkWrite(ctx, subject))
 	}
-	errs = append(errs, c.checkKey(ctx), c.checkRead(ctx))
+	// These would wait for a stream that is not there.
+	if !absent[bucket(n.workers())] {
+		errs = append(errs, c.checkKey(ctx))
+	}
+	if !absent[bucket(n.records())] {
+		errs = append(errs, c.checkRead(ctx))
+	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("check the queue: %w", err)
 	}
 	return nil
+}
+
+// checkStreams tells which ones the server says are not there, and all that is wrong.
+func (c *Conn) checkStreams(ctx context.Context) (absent map[string]bool, errs []error) {
+	absent = map[string]bool{}
+	for _, s := range c.streams() {
+		err := c.checkStream(ctx, s.Name)
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			absent[s.Name] = true
+		}
+		errs = append(errs, err)
+	}
+	return absent, errs
 }
 
 // checkLanes looks at the consumers of the queues, and once at whether their timing is that of this connection.
@@ -87,7 +106,7 @@ func (c *Conn) checkStream(ctx context.Context, name string) error {
 		return err
 	})
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return &MissingError{"stream", name, jetstream.ErrStreamNotFound}
+		return &MissingError{Kind: "stream", Name: name, err: jetstream.ErrStreamNotFound}
 	}
 	return err
 }
@@ -102,7 +121,7 @@ func (c *Conn) checkConsumer(ctx context.Context, stream, name string) (have jet
 	})
 	for _, missing := range []error{jetstream.ErrStreamNotFound, jetstream.ErrConsumerNotFound} {
 		if errors.Is(err, missing) {
-			err = &MissingError{"consumer", name, missing}
+			err = &MissingError{Kind: "consumer", Name: name, err: missing}
 		}
 	}
 	return have, err

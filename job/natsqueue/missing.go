@@ -47,13 +47,17 @@ func (m *missing) explain(ctx context.Context, err error) error {
 	}
 	switch c := m.c; {
 	case m.none:
-		return fmt.Errorf("%w: the NATS server at %s has no streams of prefix %s (setting Prefix); a worker that starts with it makes them: %w",
-			job.ErrNotSetUp, c.where(), c.cfg.Prefix, err)
+		return c.notSetUp(err)
 	case silent:
 		return err
 	default:
 		return fmt.Errorf("%w: %s, which a worker that starts makes: %w", errPartial, c.streamOf(m.subject), err)
 	}
+}
+
+func (c *Conn) notSetUp(err error) error {
+	return fmt.Errorf("%w: the NATS server at %s has no streams of prefix %s (setting Prefix); a worker that starts with it makes them: %w",
+		job.ErrNotSetUp, c.where(), c.cfg.Prefix, err)
 }
 
 // hasNone looks at JOBS, and reports whether the server says that it is missing. An account that may not look has to wait and see.
