@@ -61,7 +61,10 @@ func Run(t *testing.T, factory func(t *testing.T) container.Provider, opts Optio
 		if !tt.needs {
 			continue
 		}
-		t.Run(tt.name, func(t *testing.T) { tt.run(t, newKit(t, factory(t), opts)) })
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel() // they wait more than they work
+			tt.run(t, newKit(t, factory(t), opts))
+		})
 	}
 }
 

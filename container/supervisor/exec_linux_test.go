@@ -112,6 +112,7 @@ func TestExecBadCommand(t *testing.T) {
 
 // Whatever a command leaves running is found and killed, and the exit comes only then.
 func TestTreeKill(t *testing.T) {
+	t.Parallel()
 	const hidden = "setsid sleep 600 & nohup sleep 600 >/dev/null 2>&1 & (setsid sh -c 'sleep 600 & touch up; sleep 600' &) ; until [ -e up ]; do sleep 0.02; done; rm up; echo started; "
 	tests := []struct {
 		name    string

@@ -138,8 +138,8 @@ func (s *Session) fail(cause error) {
 			s.err = fmt.Errorf("%w: %w", container.ErrBoxLost, cause)
 		}
 		s.hangUp()
+		close(s.done) // before the commands fail: who sees that finds the session over, too
 		s.mux.Fail(s.err)
-		close(s.done)
 	})
 }
 
