@@ -46,6 +46,7 @@ func (x *box) mixed(tag string) {
 
 // TestEachWriteFails: whatever write fails for good, the old state stays whole, and a second try of the push succeeds.
 func TestEachWriteFails(t *testing.T) {
+	t.Parallel()
 	for _, key := range []string{"/packs/", "/blobs/", "/versions/", headKey} {
 		t.Run(key, func(t *testing.T) {
 			b := setup(t, wsync.Options{})
@@ -128,6 +129,7 @@ func TestReadBackFails(t *testing.T) {
 
 // TestCorrupt: an object that is not what the state says is found, and named.
 func TestCorrupt(t *testing.T) {
+	t.Parallel()
 	flip := func(b []byte) []byte { b[len(b)/2] ^= 1; return b }
 	cases := map[string]func(b *bench, key string){
 		"flipped":   func(b *bench, key string) { must(b, b.store.Replace(key, flip(b.store.Object(key)))) },
@@ -194,6 +196,7 @@ func (c *changing) ReadAll(ctx context.Context, paths []string, fn func(wsync.Co
 
 // TestUnstable: a file that settles is stored as it is then; one that never does is stored as it was read, and named.
 func TestUnstable(t *testing.T) {
+	t.Parallel()
 	for _, size := range []int{10, 300 << 10, 9 << 20} {
 		b := setup(t, wsync.Options{})
 		x := b.pull()

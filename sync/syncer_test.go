@@ -199,6 +199,7 @@ func TestTouch(t *testing.T) {
 
 // TestOnePercent: 1% of the files changed, and hardly more than 1% of the bytes move.
 func TestOnePercent(t *testing.T) {
+	t.Parallel()
 	b := setup(t, wsync.Options{})
 	x := b.pull()
 	const n = 1000

@@ -39,6 +39,7 @@ func TestUnreadable(t *testing.T) {
 
 // TestReadError: a file whose reading fails half way keeps its old content, however often it is tried.
 func TestReadError(t *testing.T) {
+	t.Parallel()
 	for _, size := range []int{100, 300 << 10, 9 << 20} {
 		b := setup(t, wsync.Options{})
 		x := b.pull()
