@@ -52,10 +52,11 @@ func (a *attempt) admit() error {
 		refused = append(refused, d)
 	}
 	a.spec, err = a.w.cfg.Policy.Apply(spec)
-	if err != nil && !errors.Is(err, container.ErrDenied) {
+	beyond := denied(err)
+	if err != nil && len(beyond) == 0 {
 		return err
 	}
-	refused = append(refused, denied(err)...)
+	refused = append(refused, beyond...)
 	users, err := a.stepUsers()
 	if err != nil {
 		return err

@@ -35,12 +35,15 @@ func TestWrongPrefix(t *testing.T) {
 }
 
 // goneQueue accepts jobs, and is removed then.
-type goneQueue struct{ job.Client }
+type goneQueue struct {
+	job.Client
+	err error
+}
 
-func (goneQueue) Result(context.Context, job.ID) (*job.Result, error) { return nil, job.ErrNotSetUp }
+func (q goneQueue) Result(context.Context, job.ID) (*job.Result, error) { return nil, q.err }
 
-func (goneQueue) Follow(context.Context, job.ID, bool) iter.Seq2[job.Event, error] {
-	return func(yield func(job.Event, error) bool) { yield(job.Event{}, job.ErrNotSetUp) }
+func (q goneQueue) Follow(context.Context, job.ID, bool) iter.Seq2[job.Event, error] {
+	return func(yield func(job.Event, error) bool) { yield(job.Event{}, q.err) }
 }
 
 // TestQueueRemoved: what the caller asked for made sense when it was accepted.
@@ -48,13 +51,15 @@ func TestQueueRemoved(t *testing.T) {
 	b := setup(t)
 	b.withQueue()
 	connect := b.app.connect
-	b.app.connect = func(ctx context.Context, n cli.NATS) (job.Client, func(), error) {
-		c, end, err := connect(ctx, n)
-		return goneQueue{c}, end, err
-	}
-	_, errOut, code := b.run("run", b.file("image: x\nsteps: [{run: 'true'}]\n"))
-	if code != 3 || !strings.Contains(errOut, "not set up") {
-		t.Errorf("code %d, stderr %q; want 3 and why", code, errOut)
+	for _, gone := range []error{job.ErrNotSetUp, job.ErrNotFound} { // the second: and made anew
+		b.app.connect = func(ctx context.Context, n cli.NATS) (job.Client, func(), error) {
+			c, end, err := connect(ctx, n)
+			return goneQueue{c, gone}, end, err
+		}
+		_, errOut, code := b.run("run", b.file("image: x\nsteps: [{run: 'true'}]\n"))
+		if code != 3 || !strings.Contains(errOut, gone.Error()) {
+			t.Errorf("%v: code %d, stderr %q; want 3 and why", gone, code, errOut)
+		}
 	}
 }
 

@@ -72,7 +72,8 @@ func (a *app) run(ctx context.Context, j *job.Job, p live.Printer) error {
 			p.Note("a job of this id was submitted before; following that one")
 		}
 		r, err := live.FollowInterruptible(ctx, c, j.ID, p, a.sys.Interrupts, "leaves it alone")
-		if errors.Is(err, job.ErrNotSetUp) { // it was when the job was accepted: no mistake of the caller
+		if errors.Is(err, job.ErrNotSetUp) || errors.Is(err, job.ErrNotFound) {
+			// It was when the job was accepted: the queue lost it, the caller made no mistake.
 			return &exit.Error{Code: exit.Errored, Err: fmt.Errorf("follow job %s: %w", j.ID, err)}
 		}
 		if err != nil {

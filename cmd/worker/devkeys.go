@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 )
 
 // storeKeys open the store of a data folder. They live as long as the folder: who was told them once
@@ -20,10 +21,18 @@ func keysPath(dir string) string { return filepath.Join(dir, "s3-keys.json") }
 
 // loadKeys reads the keys of a folder. They are empty if it has none yet.
 func loadKeys(dir string) (k storeKeys, err error) {
-	data, err := os.ReadFile(keysPath(dir))
-	if errors.Is(err, fs.ErrNotExist) {
+	info, err := os.Lstat(keysPath(dir))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return storeKeys{}, nil
+	case err != nil:
+		return storeKeys{}, fmt.Errorf("read the store's keys: %w", err)
+	case !info.Mode().IsRegular(): // to open a pipe would wait for ever
+		return storeKeys{}, fmt.Errorf("read the store's keys: %s is no regular file: remove it, and new ones are made", keysPath(dir))
+	case runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0:
+		return storeKeys{}, fmt.Errorf("read the store's keys: others may read %s (mode %04o): remove it, and new ones are made", keysPath(dir), info.Mode().Perm())
 	}
+	data, err := os.ReadFile(keysPath(dir))
 	if err != nil {
 		return storeKeys{}, fmt.Errorf("read the store's keys: %w", err)
 	}
@@ -39,12 +48,16 @@ func (k storeKeys) save(dir string) error {
 	if err != nil {
 		return fmt.Errorf("save the store's keys: %w", err)
 	}
-	half := keysPath(dir) + ".new"
-	if err := os.WriteFile(half, append(data, '\n'), 0o600); err != nil {
+	half, err := os.CreateTemp(dir, "s3-keys-*.new") // for its owner alone
+	if err != nil {
 		return fmt.Errorf("save the store's keys: %w", err)
 	}
-	if err := os.Rename(half, keysPath(dir)); err != nil {
-		return fmt.Errorf("save the store's keys: %w", err)
+	_, err = half.Write(append(data, '\n'))
+	if err = errors.Join(err, half.Close()); err == nil {
+		err = os.Rename(half.Name(), keysPath(dir))
+	}
+	if err != nil {
+		return fmt.Errorf("save the store's keys: %w", errors.Join(err, os.Remove(half.Name())))
 	}
 	return nil
 }

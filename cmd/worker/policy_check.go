@@ -56,14 +56,19 @@ func (f *policyFile) checkImages() (errs job.Errors) {
 
 // matchesNothing says why no image can be below prefix: a policy that refuses all of them is a mistake that only shows at the first job.
 func matchesNothing(prefix string) string {
-	probe := prefix
+	probes := []string{prefix, prefix + "/x"} // an image, or a folder of them
 	if strings.HasSuffix(prefix, "/") {
-		probe += "x"
+		probes = []string{prefix + "x"}
 	}
-	full, ok := container.NormalizeImage(probe)
+	for _, image := range probes {
+		if (container.Policy{Images: []string{prefix}}).AllowsImage(image) == nil {
+			return ""
+		}
+	}
+	full, ok := container.NormalizeImage(probes[0])
 	lower := strings.ToLower(prefix)
 	switch {
-	case ok && strings.HasPrefix(full, prefix), strings.Contains(prefix, "@"): // a digest may be cut short
+	case strings.Contains(prefix, "@"): // a digest may be cut short
 		return ""
 	case ok:
 		return fmt.Sprintf("no image is below %.80q: an engine calls such a one %.80q", prefix, full)
