@@ -117,6 +117,7 @@ func (c *Conn) insist(ctx context.Context, op string, try func(context.Context) 
 		ctx, cancel = context.WithTimeout(ctx, patience)
 		defer cancel()
 	}
+	var why error // of the last try that ctx did not cut short: one that it did says nothing
 	for backoff := firstBackoff; ; backoff = min(2*backoff, lastBackoff) {
 		err := try(ctx)
 		if err == nil {
@@ -125,13 +126,20 @@ func (c *Conn) insist(ctx context.Context, op string, try func(context.Context) 
 		if !transient(err) {
 			return fmt.Errorf("%s: %w", op, err)
 		}
+		cut := why != nil && ctx.Err() != nil
+		if !cut {
+			why = err
+		}
 		if wait(ctx, backoff) {
 			continue
 		}
-		if errors.Is(err, errPartial) {
-			return fmt.Errorf("%s: %w: the NATS server at %s: %w", op, job.ErrUnavailable, c.where(), err)
+		if cut {
+			why = fmt.Errorf("%w (%w)", why, err)
 		}
-		return fmt.Errorf("%s: %w: no answer from the NATS server at %s: %w", op, job.ErrUnavailable, c.where(), err)
+		if errors.Is(why, errPartial) {
+			return fmt.Errorf("%s: %w: the NATS server at %s: %w", op, job.ErrUnavailable, c.where(), why)
+		}
+		return fmt.Errorf("%s: %w: no answer from the NATS server at %s: %w", op, job.ErrUnavailable, c.where(), why)
 	}
 }
 

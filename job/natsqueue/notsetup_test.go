@@ -114,11 +114,11 @@ func TestHalfSetUp(t *testing.T) {
 			}
 		})
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
 	err := letters(ctx)
 	if !errors.Is(err, job.ErrUnavailable) || errors.Is(err, job.ErrNotSetUp) {
-		t.Errorf("DeadLetters for a second: got %v, want ErrUnavailable alone", err)
+		t.Errorf("DeadLetters for a moment: got %v, want ErrUnavailable alone", err)
 	}
 	contains(t, err, "is missing: "+b.cfg.Prefix+"-DEAD")
 	early.Store(false)
