@@ -32,10 +32,7 @@ const (
 // MaxExcerpt bounds Config.Excerpt: a result must fit into one message of the queue.
 const MaxExcerpt = 64 << 10
 
-var (
-	nameRE   = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
-	prefixRE = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9._-]*/)*$`)
-)
+var prefixRE = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9._-]*/)*$`)
 
 // withDefaults returns a copy of c in which every field that has a default is set.
 func (c Config) withDefaults() Config {
@@ -92,7 +89,7 @@ func (c Config) validate() error {
 	case c.StepLogLimit < 0:
 		return fmt.Errorf("config: StepLogLimit is %d, must not be negative", c.StepLogLimit)
 	}
-	if err := CheckName(c.Name); err != nil {
+	if err := job.CheckWorker(c.Name); err != nil {
 		return fmt.Errorf("config: Name: %w", err)
 	}
 	if err := CheckPrefix(c.Prefix); err != nil {
@@ -109,14 +106,6 @@ func (c Config) validate() error {
 	probe := container.Spec{Name: container.Product, Resources: c.Resources}
 	if _, err := c.Policy.Apply(probe); err != nil {
 		return fmt.Errorf("config: Resources go beyond Policy: %w", err)
-	}
-	return nil
-}
-
-// CheckName tells whether a worker can be called name. Its error says what is wanted.
-func CheckName(name string) error {
-	if !nameRE.MatchString(name) {
-		return fmt.Errorf("want %s, since it is part of labels and subjects, not %.100q", nameRE, name)
 	}
 	return nil
 }

@@ -58,7 +58,7 @@ func TestNew(t *testing.T) {
 			switch {
 			case tt.want == "" && err != nil:
 				t.Errorf("got %v, want no error", err)
-			case tt.want == "" && !nameRE.MatchString(w.Name()):
+			case tt.want == "" && job.CheckWorker(w.Name()) != nil:
 				t.Errorf("made up the name %q", w.Name())
 			case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)):
 				t.Errorf("got %v, want an error about %q", err, tt.want)

@@ -54,7 +54,7 @@ func addConfig(flags *pflag.FlagSet) *config {
 	set := settings.New(flags)
 	c.set = set
 	set.String(&c.name, "name", "", "tells this worker from all others; default: the host's name and a random part").
-		Check(unlessEmpty(&c.name, runner.CheckName))
+		Check(unlessEmpty(&c.name, job.CheckWorker))
 	addSlots(set, &c.slots)
 	set.Strings(&c.queues, "queues", []string{job.DefaultQueue}, "the queues to serve").
 		Check(func() error { return natsqueue.CheckQueues(c.queues) })

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"sync"
 	"time"
 
@@ -53,15 +52,13 @@ type Consumer struct {
 
 var _ job.Consumer = (*Consumer)(nil)
 
-var workerName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
-
 // Consumer joins the queue as a worker: makes missing lanes, says that the worker
 // is alive, listens for cancels, and moves what comes due. If the name is in use
 // it waits until a dead process's entry expired, and otherwise fails. The caller
 // calls Close.
 func (c *Conn) Consumer(ctx context.Context, cfg ConsumerConfig) (*Consumer, error) {
-	if !workerName.MatchString(cfg.Worker) {
-		return nil, fmt.Errorf("join the queue: Worker %.70q: want [a-z0-9][a-z0-9-]{0,62}", cfg.Worker)
+	if err := job.CheckWorker(cfg.Worker); err != nil {
+		return nil, fmt.Errorf("join the queue: Worker: %w", err)
 	}
 	if len(cfg.Queues) == 0 {
 		cfg.Queues = c.cfg.Queues
