@@ -19,7 +19,7 @@ import (
 	"slipway/job/natsqueue/natsserver"
 	"slipway/runner"
 	"slipway/sync/wsynctest"
-	"slipway/test/await"
+	"slipway/test/eventually"
 )
 
 func TestMain(m *testing.M) {
@@ -37,14 +37,14 @@ func TestMain(m *testing.M) {
 type bundle struct {
 	t          *testing.T
 	app        *app
-	out, err   *await.Buffer
+	out, err   *eventually.Buffer
 	in         *strings.Reader
 	interrupts chan struct{}
 }
 
 // setup makes a program without a queue.
 func setup(t *testing.T) *bundle {
-	b := &bundle{t: t, out: &await.Buffer{}, err: &await.Buffer{}, in: strings.NewReader(""), interrupts: make(chan struct{}, 4)}
+	b := &bundle{t: t, out: &eventually.Buffer{}, err: &eventually.Buffer{}, in: strings.NewReader(""), interrupts: make(chan struct{}, 4)}
 	b.app = &app{
 		sys:     cli.System{In: b.in, Out: b.out, Err: b.err, Interrupts: b.interrupts},
 		connect: connectNATS,

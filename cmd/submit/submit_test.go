@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"slipway/job"
-	"slipway/test/await"
+	"slipway/test/eventually"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -218,7 +218,7 @@ func TestRun_Interrupted(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		await.True(t, 20*time.Second, "the step prints", func() bool { return strings.Contains(b.out.String(), "started") })
+		eventually.True(t, 20*time.Second, "the step prints", func() bool { return strings.Contains(b.out.String(), "started") })
 		b.interrupts <- struct{}{}
 	}()
 	out, errOut, code := b.run("run", "-")

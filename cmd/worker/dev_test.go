@@ -14,14 +14,14 @@ import (
 
 	"slipway/job"
 	"slipway/job/natsqueue"
-	"slipway/test/await"
+	"slipway/test/eventually"
 )
 
 // devProcess is `worker dev` in a process of its own, so that it gets real signals.
 type devProcess struct {
 	t       *testing.T
 	cmd     *exec.Cmd
-	out     *await.Buffer
+	out     *eventually.Buffer
 	ended   chan struct{}
 	client  *natsqueue.Client
 	metrics string
@@ -35,7 +35,7 @@ func startDev(t *testing.T, softStop string) *devProcess {
 func startDevOn(t *testing.T, dir, softStop string) *devProcess {
 	t.Helper()
 	needLinux(t)
-	d := &devProcess{t: t, out: &await.Buffer{}, ended: make(chan struct{})}
+	d := &devProcess{t: t, out: &eventually.Buffer{}, ended: make(chan struct{})}
 	d.cmd = exec.Command(os.Args[0], "dev", "--allow-local", "--data", dir, "--slots", "1", "--soft-stop", softStop)
 	d.cmd.Env = append(os.Environ(), asWorker+"=1", noEngine)
 	d.cmd.Stdout, d.cmd.Stderr = d.out, d.out
@@ -50,7 +50,7 @@ func startDevOn(t *testing.T, dir, softStop string) *devProcess {
 			t.Logf("worker dev printed:\n%s", d.out)
 		}
 	})
-	await.True(t, 30*time.Second, "worker dev says how to submit", func() bool { return strings.Contains(d.out.String(), "Ctrl-C ends it") })
+	eventually.True(t, 30*time.Second, "worker dev says how to submit", func() bool { return strings.Contains(d.out.String(), "Ctrl-C ends it") })
 	url := regexp.MustCompile(`nats://\S+`).FindString(d.out.String())
 	d.metrics = regexp.MustCompile(`http://\S+/metrics`).FindString(d.out.String())
 	conn, err := natsqueue.Connect(t.Context(), natsqueue.Config{URL: url})
@@ -74,7 +74,7 @@ func (d *devProcess) start(script string) job.ID {
 
 func (d *devProcess) state(id job.ID, want job.State) {
 	d.t.Helper()
-	await.True(d.t, 30*time.Second, "job is "+string(want), func() bool {
+	eventually.True(d.t, 30*time.Second, "job is "+string(want), func() bool {
 		st, err := d.client.Status(d.t.Context(), id)
 		return err == nil && st.State == want
 	})
@@ -120,7 +120,7 @@ func TestDev_Drain(t *testing.T) {
 		t.Errorf("GET /readyz while it works: %d, want 200", got)
 	}
 	d.signal()
-	await.True(t, 30*time.Second, "it says what it waits for", func() bool { return strings.Contains(d.out.String(), "waiting for 1 running job") })
+	eventually.True(t, 30*time.Second, "it says what it waits for", func() bool { return strings.Contains(d.out.String(), "waiting for 1 running job") })
 	result := make(chan *job.Result, 1)
 	go func() { // the server goes with its worker: who asks afterwards is late
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -146,7 +146,7 @@ func TestDev_StopAtOnce(t *testing.T) {
 	d.start("sleep 60")
 	begun := time.Now()
 	d.signal()
-	await.True(t, 30*time.Second, "it drains", func() bool { return strings.Contains(d.out.String(), "draining") })
+	eventually.True(t, 30*time.Second, "it drains", func() bool { return strings.Contains(d.out.String(), "draining") })
 	d.signal()
 	d.endsSoon(begun)
 }

@@ -12,7 +12,7 @@ import (
 
 	"slipway/job"
 	wsync "slipway/sync"
-	"slipway/test/await"
+	"slipway/test/eventually"
 )
 
 func TestRun_WithoutEngine(t *testing.T) {
@@ -138,7 +138,7 @@ func TestRun_Interrupted(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		await.True(t, 30*time.Second, "the step prints", func() bool { return strings.Contains(b.out.String(), "started") })
+		eventually.True(t, 30*time.Second, "the step prints", func() bool { return strings.Contains(b.out.String(), "started") })
 		b.interrupts <- struct{}{}
 	}()
 	out, errOut, code := b.run("run", "--allow-local", "-")

@@ -12,7 +12,7 @@ import (
 
 	"slipway/cmd/internal/cli"
 	"slipway/sync/s3store/s3gateway"
-	"slipway/test/await"
+	"slipway/test/eventually"
 )
 
 // asWorker makes the test binary the program itself, for tests that send it signals.
@@ -43,13 +43,13 @@ const noEngine = "DOCKER_HOST=tcp://127.0.0.1:1"
 type bundle struct {
 	t          *testing.T
 	sys        cli.System
-	out, err   *await.Buffer
+	out, err   *eventually.Buffer
 	in         *strings.Reader
 	interrupts chan struct{}
 }
 
 func setup(t *testing.T, environ ...string) *bundle {
-	b := &bundle{t: t, out: &await.Buffer{}, err: &await.Buffer{}, in: strings.NewReader(""), interrupts: make(chan struct{}, 4)}
+	b := &bundle{t: t, out: &eventually.Buffer{}, err: &eventually.Buffer{}, in: strings.NewReader(""), interrupts: make(chan struct{}, 4)}
 	b.sys = cli.System{Environ: environ, In: b.in, Out: b.out, Err: b.err, Interrupts: b.interrupts}
 	return b
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"slipway/container"
-	"slipway/test/await"
+	"slipway/test/eventually"
 )
 
 func testExec(t *testing.T, k kit) {
@@ -135,7 +135,7 @@ func testTimeout(t *testing.T, k kit) {
 	if !exit.TimedOut || exit.Signal != "SIGTERM" || exit.Code != 143 {
 		t.Errorf("with grace: got %+v, want timed out by SIGTERM", exit)
 	}
-	if took := time.Since(begin); took < 400*time.Millisecond || took > await.Patience {
+	if took := time.Since(begin); took < 400*time.Millisecond || took > eventually.Patience {
 		t.Errorf("two timeouts of 200 ms took %v", took)
 	}
 	if exit, _ := exec(t, b, container.Command{Args: []string{"true"}}); !exit.Success() {
@@ -152,7 +152,7 @@ func testCancel(t *testing.T, k kit) {
 	if err != nil || !exit.Canceled || exit.TimedOut || exit.Success() {
 		t.Errorf("got %+v, %v, want canceled", exit, err)
 	}
-	if took := time.Since(begin); took > await.Patience {
+	if took := time.Since(begin); took > eventually.Patience {
 		t.Errorf("took %v", took)
 	}
 	if exit, _ := exec(t, b, container.Command{Args: []string{"true"}}); !exit.Success() {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"slipway/container"
-	"slipway/test/await"
+	"slipway/test/eventually"
 )
 
 func testLifecycle(t *testing.T, k kit) {
@@ -200,8 +200,8 @@ func testDeadBox(t *testing.T, k kit) {
 	select {
 	case err := <-result:
 		is(t, "exec whose box died", err, container.ErrBoxLost)
-	case <-time.After(await.Patience):
-		t.Fatalf("exec hangs %v after its box died", await.Patience)
+	case <-time.After(eventually.Patience):
+		t.Fatalf("exec hangs %v after its box died", eventually.Patience)
 	}
 	closes(t, b)
 	_, err := b.Exec(ctx, container.Command{Args: []string{"true"}})

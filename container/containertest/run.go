@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"slipway/container"
-	"slipway/test/await"
+	"slipway/test/eventually"
 )
 
 // Options says what the provider can do.
@@ -168,8 +168,8 @@ func closes(t *testing.T, b container.Sandbox) {
 	t.Helper()
 	select {
 	case <-b.Done():
-	case <-time.After(await.Patience):
-		t.Errorf("Done is not closed %v after the end", await.Patience)
+	case <-time.After(eventually.Patience):
+		t.Errorf("Done is not closed %v after the end", eventually.Patience)
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"slipway/container"
-	"slipway/test/await"
+	"slipway/test/eventually"
 )
 
 func testSignals(t *testing.T, k kit) {
@@ -54,9 +54,9 @@ func testStreams(t *testing.T, k kit) {
 // testGrace: TERM reaches the tree, and what does not end by it is killed at the end of the grace.
 func testGrace(t *testing.T, k kit) {
 	polite := sh("trap 'echo bye; exit 3' TERM; echo ready; while :; do sleep 0.05; done")
-	polite.Timeout, polite.Grace = await.Settled, 10*time.Second
+	polite.Timeout, polite.Grace = eventually.Settled, 10*time.Second
 	stubborn := sh("trap '' TERM; echo ready; while :; do sleep 0.05; done")
-	stubborn.Timeout, stubborn.Grace = await.Settled, 500*time.Millisecond
+	stubborn.Timeout, stubborn.Grace = eventually.Settled, 500*time.Millisecond
 	t.Run("handles TERM", func(t *testing.T) {
 		t.Parallel()
 		exit, out := exec(t, k.box(t), polite)
@@ -68,7 +68,7 @@ func testGrace(t *testing.T, k kit) {
 		t.Parallel()
 		b, begin := k.box(t), time.Now()
 		exit, _ := exec(t, b, stubborn)
-		if took := time.Since(begin); !exit.TimedOut || exit.Signal != "SIGKILL" || took < await.Settled+500*time.Millisecond || took > await.Patience {
+		if took := time.Since(begin); !exit.TimedOut || exit.Signal != "SIGKILL" || took < eventually.Settled+500*time.Millisecond || took > eventually.Patience {
 			t.Errorf("got %+v after %v", exit, took)
 		}
 	})
@@ -86,13 +86,13 @@ echo started
 func testTree(t *testing.T, k kit) {
 	b := k.box(t)
 	cmd := sh(orphans + "sleep 600")
-	cmd.Timeout, cmd.Grace = await.Settled, 100*time.Millisecond
+	cmd.Timeout, cmd.Grace = eventually.Settled, 100*time.Millisecond
 	begin := time.Now()
 	exit, out := exec(t, b, cmd)
 	if !exit.TimedOut || out.stdout.String() != "started\n" {
 		t.Errorf("got %+v, %q", exit, out.stdout.String())
 	}
-	if took := time.Since(begin); took > await.Patience {
+	if took := time.Since(begin); took > eventually.Patience {
 		t.Errorf("took %v", took)
 	}
 	nothingAlive(t, b)
@@ -105,7 +105,7 @@ func testLeftovers(t *testing.T, k kit) {
 	if exit.Code != 0 || exit.Leftovers < 3 || out.stdout.String() != "started\n" {
 		t.Errorf("got %+v, %q, want at least 3 leftovers", exit, out.stdout.String())
 	}
-	if took := time.Since(begin); took > await.Patience {
+	if took := time.Since(begin); took > eventually.Patience {
 		t.Errorf("took %v: it waited for the leftovers", took)
 	}
 	nothingAlive(t, b)
@@ -157,7 +157,7 @@ func testFilesOfCommands(t *testing.T, k kit) {
 		is(t, "read "+path, err, container.ErrPath, container.ErrNotFound)
 		is(t, "write "+path, f.Write(ctx, path, strings.NewReader("x"), 0o644), container.ErrPath, container.ErrExists)
 	}
-	if took := time.Since(begin); took > await.Patience {
+	if took := time.Since(begin); took > eventually.Patience {
 		t.Errorf("special files held up reads for %v", took)
 	}
 	if got := read(t, f, "d/e/x"); got != "x\n" {

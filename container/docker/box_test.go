@@ -14,7 +14,7 @@ import (
 
 	"slipway/container"
 	testimage "slipway/test/image"
-	"slipway/test/need"
+	"slipway/test/requires"
 )
 
 // engine is what a test on a real engine needs.
@@ -26,7 +26,7 @@ type engine struct {
 
 func setup(t *testing.T) engine {
 	t.Helper()
-	need.Engine(t)
+	requires.Engine(t)
 	ctx := t.Context()
 	if err := testimage.Ensure(ctx, testimage.Shell); err != nil {
 		t.Fatal(err)

@@ -17,7 +17,7 @@ import (
 	"slipway/container"
 	"slipway/container/containertest"
 	"slipway/container/local"
-	"slipway/test/self"
+	"slipway/test/selfexec"
 )
 
 func TestMain(m *testing.M) {
@@ -115,7 +115,7 @@ func TestUserWithoutRoot(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		self.Copy(t, copied)
+		selfexec.Copy(t, copied)
 		cmd := exec.Command(copied, "-test.run", "TestUserWithoutRoot|TestConformance/(exec|shell|files)|TestWorkerKilled", "-test.v")
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 12345, Gid: 12345}}
 		cmd.Dir, cmd.Env = "/", []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/tmp"}

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"slipway/container"
-	"slipway/test/await"
+	"slipway/test/eventually"
 )
 
 // A process in the box that exchanges a folder for a link, as fast as it can, never makes the file API leave the workspace.
@@ -36,7 +36,7 @@ func TestSymlinkRace(t *testing.T) {
 		swapped <- n
 	}()
 	tries, refused := 0, 0
-	for begin := time.Now(); time.Since(begin) < 1500*time.Millisecond || refused == 0 && time.Since(begin) < await.Patience; tries++ {
+	for begin := time.Now(); time.Since(begin) < 1500*time.Millisecond || refused == 0 && time.Since(begin) < eventually.Patience; tries++ {
 		var got bytes.Buffer
 		_, err := r.Files().Read(t.Context(), "d/f", &got, 0)
 		if strings.Contains(got.String(), "OUTSIDE") {

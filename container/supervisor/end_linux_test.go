@@ -18,7 +18,7 @@ import (
 	"slipway/container"
 	"slipway/container/supervisor"
 	"slipway/container/supervisor/wire"
-	"slipway/test/await"
+	"slipway/test/eventually"
 )
 
 // busy starts a command that hides processes, and returns its mark and its end.
@@ -29,7 +29,7 @@ func (r *rig) busy(t *testing.T) (string, <-chan error) {
 		_, _, err := r.try(context.Background(), "setsid sleep 600 & trap '' TERM; echo x > file; sleep 600; sleep 600", withMark(m))
 		done <- err
 	}()
-	await.True(t, await.Patience, "the command runs", func() bool { return marked(m) >= 3 })
+	eventually.True(t, eventually.Patience, "the command runs", func() bool { return marked(m) >= 3 })
 	return m, done
 }
 
@@ -92,7 +92,7 @@ func TestBoxDies(t *testing.T) {
 	if err := r.Err(); !errors.Is(err, container.ErrBoxLost) {
 		t.Errorf("Err = %v, want ErrBoxLost", err)
 	}
-	await.True(t, await.Patience, "its step process kills the tree", func() bool { return marked(m) == 0 })
+	eventually.True(t, eventually.Patience, "its step process kills the tree", func() bool { return marked(m) == 0 })
 	_ = os.RemoveAll(r.root) // nobody can do that after a SIGKILL
 }
 
@@ -140,7 +140,7 @@ func TestWorkerKilled(t *testing.T) {
 	begin := time.Now()
 	_ = worker.Process.Kill()
 	_ = worker.Wait()
-	await.True(t, await.Patience, "workspace and processes are gone", func() bool {
+	eventually.True(t, eventually.Patience, "workspace and processes are gone", func() bool {
 		_, err := os.Stat(root)
 		return os.IsNotExist(err) && marked("IN_BOX="+root) == 0
 	})
@@ -200,7 +200,7 @@ func TestSilence(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.ended(t, m, 72)
-	if took := time.Since(begin); took < 400*time.Millisecond || took > await.Patience {
+	if took := time.Since(begin); took < 400*time.Millisecond || took > eventually.Patience {
 		t.Errorf("it ended after %v, want about 500ms", took)
 	}
 }

@@ -16,7 +16,7 @@ import (
 
 	"slipway/container"
 	"slipway/container/supervisor"
-	"slipway/test/await"
+	"slipway/test/eventually"
 )
 
 func TestExecTable(t *testing.T) {
@@ -123,14 +123,14 @@ func TestTreeKill(t *testing.T) {
 		atMost  time.Duration
 		want    func(container.Exit) bool
 	}{
-		{"timeout", hidden + "sleep 600", await.Settled, time.Second, false, await.Patience, func(x container.Exit) bool { return x.TimedOut && x.Signal == "SIGTERM" && x.Code == 143 }},
-		{"timeout at once", hidden + "sleep 600", await.Settled, 0, false, await.Patience, func(x container.Exit) bool { return x.TimedOut && x.Signal == "SIGKILL" }},
-		{"deaf to TERM", "trap '' TERM; setsid sh -c \"trap '' TERM; while :; do sleep 1; done\" & echo started; while :; do sleep 1; done", await.Settled, 300 * time.Millisecond, false, await.Patience, func(x container.Exit) bool { return x.TimedOut && x.Signal == "SIGKILL" }},
-		{"canceled", hidden + "sleep 600", 0, time.Second, true, await.Patience, func(x container.Exit) bool { return x.Canceled && !x.TimedOut && x.Code == 143 }},
-		{"leftovers", hidden + "exit 3", 0, 0, false, await.Patience, func(x container.Exit) bool { return x.Code == 3 && x.Leftovers >= 4 && !x.TimedOut && !x.Canceled }},
-		{"pipe held", "sleep 600 & echo started", 0, 0, false, await.Patience, func(x container.Exit) bool { return x.Code == 0 && x.Leftovers == 1 }},
-		{"stopped", "echo started; kill -STOP $$", await.Settled, time.Second, false, await.Patience, func(x container.Exit) bool { return x.TimedOut }},
-		{"fork bomb", "exec bash -c 'ulimit -u 400; echo started; f() { f | f & }; f 2>/dev/null; sleep 600'", await.Settled, 0, false, 15 * time.Second, func(x container.Exit) bool { return x.TimedOut }},
+		{"timeout", hidden + "sleep 600", eventually.Settled, time.Second, false, eventually.Patience, func(x container.Exit) bool { return x.TimedOut && x.Signal == "SIGTERM" && x.Code == 143 }},
+		{"timeout at once", hidden + "sleep 600", eventually.Settled, 0, false, eventually.Patience, func(x container.Exit) bool { return x.TimedOut && x.Signal == "SIGKILL" }},
+		{"deaf to TERM", "trap '' TERM; setsid sh -c \"trap '' TERM; while :; do sleep 1; done\" & echo started; while :; do sleep 1; done", eventually.Settled, 300 * time.Millisecond, false, eventually.Patience, func(x container.Exit) bool { return x.TimedOut && x.Signal == "SIGKILL" }},
+		{"canceled", hidden + "sleep 600", 0, time.Second, true, eventually.Patience, func(x container.Exit) bool { return x.Canceled && !x.TimedOut && x.Code == 143 }},
+		{"leftovers", hidden + "exit 3", 0, 0, false, eventually.Patience, func(x container.Exit) bool { return x.Code == 3 && x.Leftovers >= 4 && !x.TimedOut && !x.Canceled }},
+		{"pipe held", "sleep 600 & echo started", 0, 0, false, eventually.Patience, func(x container.Exit) bool { return x.Code == 0 && x.Leftovers == 1 }},
+		{"stopped", "echo started; kill -STOP $$", eventually.Settled, time.Second, false, eventually.Patience, func(x container.Exit) bool { return x.TimedOut }},
+		{"fork bomb", "exec bash -c 'ulimit -u 400; echo started; f() { f | f & }; f 2>/dev/null; sleep 600'", eventually.Settled, 0, false, 15 * time.Second, func(x container.Exit) bool { return x.TimedOut }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -276,7 +276,7 @@ func TestTimeoutWithSlowReader(t *testing.T) {
 	done := make(chan container.Exit, 1)
 	go func() {
 		x, _, err := r.try(t.Context(), "yes", withMark(m), func(c *container.Command) {
-			c.Timeout = await.Settled
+			c.Timeout = eventually.Settled
 			c.Output = func(container.Stream, []byte) { <-release }
 		})
 		if err != nil {
@@ -284,8 +284,8 @@ func TestTimeoutWithSlowReader(t *testing.T) {
 		}
 		done <- x
 	}()
-	await.True(t, await.Patience, "the command runs", func() bool { return marked(m) > 0 })
-	await.True(t, await.Patience, "the command is killed", func() bool { return marked(m) == 0 })
+	eventually.True(t, eventually.Patience, "the command runs", func() bool { return marked(m) > 0 })
+	eventually.True(t, eventually.Patience, "the command is killed", func() bool { return marked(m) == 0 })
 	close(release)
 	if x := <-done; !x.TimedOut {
 		t.Errorf("exit = %+v, want TimedOut", x)
@@ -326,7 +326,7 @@ func TestStepProcessKilled(t *testing.T) {
 	}
 	r, m := setup(t), mark(t)
 	go func() {
-		await.True(t, await.Patience, "the command runs", func() bool { return marked(m) > 1 })
+		eventually.True(t, eventually.Patience, "the command runs", func() bool { return marked(m) > 1 })
 		out, _ := exec.Command("pkill", "-KILL", "-P", strconv.Itoa(r.cmd.Process.Pid)).CombinedOutput()
 		_ = out
 	}()

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"slipway/container"
-	"slipway/test/await"
-	"slipway/test/self"
+	"slipway/test/eventually"
+	"slipway/test/selfexec"
 )
 
 const halfEnv = "SLIPWAY_TEST_HALF"
@@ -44,9 +44,9 @@ func init() {
 func TestTreeKillOfHalfDead(t *testing.T) {
 	t.Parallel()
 	r := setup(t)
-	self.Copy(t, filepath.Join(r.work, "half"))
+	selfexec.Copy(t, filepath.Join(r.work, "half"))
 	begin := time.Now()
-	x, out := r.sh(halfEnv+`=1 setsid ./half & while ! grep -q ') Z' /proc/$!/stat; do sleep 0.02; done; echo $!`, func(c *container.Command) { c.Timeout = await.Patience })
+	x, out := r.sh(halfEnv+`=1 setsid ./half & while ! grep -q ') Z' /proc/$!/stat; do sleep 0.02; done; echo $!`, func(c *container.Command) { c.Timeout = eventually.Patience })
 	if x.Leftovers < 1 || x.TimedOut {
 		t.Errorf("exit = %+v, want the half-dead process among the leftovers", x)
 	}
@@ -58,11 +58,11 @@ func TestTreeKillOfHalfDead(t *testing.T) {
 		t.Errorf("process %d after its step: %v, want it gone", pid, err)
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
-	x, _ = r.sh("exec ./half", func(c *container.Command) { c.Timeout, c.Env = await.Settled, map[string]string{halfEnv: "1"} })
+	x, _ = r.sh("exec ./half", func(c *container.Command) { c.Timeout, c.Env = eventually.Settled, map[string]string{halfEnv: "1"} })
 	if !x.TimedOut {
 		t.Errorf("exit of a half-dead leader = %+v, want it timed out", x)
 	}
-	if took := time.Since(begin); took > await.Patience {
+	if took := time.Since(begin); took > eventually.Patience {
 		t.Errorf("took %v", took)
 	}
 }

@@ -17,7 +17,7 @@ import (
 
 	"slipway/job"
 	"slipway/job/natsqueue"
-	"slipway/test/await"
+	"slipway/test/eventually"
 )
 
 // chaos is one run: workers that die, hang, wake up, lose their server; users who
@@ -222,7 +222,7 @@ func TestChaos(t *testing.T) {
 			t.Errorf("no result: %v", err)
 		}
 	}
-	await.True(t, 20*time.Second, "no token is left", func() bool { return len(b.stored("JOBS", b.cfg.Prefix+".J.>")) == 0 })
+	eventually.True(t, 20*time.Second, "no token is left", func() bool { return len(b.stored("JOBS", b.cfg.Prefix+".J.>")) == 0 })
 	stop()
 	workers.Wait()
 	c.verify(ids)

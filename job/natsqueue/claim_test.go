@@ -9,7 +9,7 @@ import (
 
 	"slipway/job"
 	"slipway/job/natsqueue"
-	"slipway/test/await"
+	"slipway/test/eventually"
 )
 
 // Two tokens of one job that come at the same moment make one claim, whoever gets them.
@@ -82,7 +82,7 @@ func TestClaimSettlesWithoutEvents(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go func() { _, err := w.Next(ctx); got <- err }()
-	await.True(t, 40*time.Second, "the result is there", func() bool { return len(b.stored("RESULTS", b.cfg.Prefix+".R.>")) == 1 })
+	eventually.True(t, 40*time.Second, "the result is there", func() bool { return len(b.stored("RESULTS", b.cfg.Prefix+".R.>")) == 1 })
 	cancel()
 	if err := <-got; !errors.Is(err, context.Canceled) {
 		t.Errorf("Next: got %v, want no job", err)

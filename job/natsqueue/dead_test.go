@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"slipway/job"
-	"slipway/test/await"
+	"slipway/test/eventually"
 )
 
 // A token that comes again after its job is decided settles that once more. A letter that a person dropped
@@ -37,7 +37,7 @@ func TestDroppedLetterStaysAway(t *testing.T) {
 			}
 			b.publish(b.token(id), spec)
 			b.nothing(w, time.Second)
-			await.True(t, 5*time.Second, "no token is left", func() bool { return len(b.stored("JOBS", b.token(id))) == 0 })
+			eventually.True(t, 5*time.Second, "no token is left", func() bool { return len(b.stored("JOBS", b.token(id))) == 0 })
 			if letters := b.stored("DEAD", b.cfg.Prefix+".X.>"); len(letters) != 0 {
 				t.Errorf("dead letters: got %v, want the dropped one to stay away", letters)
 			}
@@ -89,7 +89,7 @@ func TestNoResultBeforeTheLetter(t *testing.T) {
 	}
 	b.publish(b.token(id), spec) // the worker goes on
 	b.nothing(w, time.Second)
-	await.True(t, 10*time.Second, "the result is there", func() bool { return len(b.stored("RESULTS", b.cfg.Prefix+".R.>")) == 1 })
+	eventually.True(t, 10*time.Second, "the result is there", func() bool { return len(b.stored("RESULTS", b.cfg.Prefix+".R.>")) == 1 })
 	if letters := b.stored("DEAD", b.cfg.Prefix+".X.>"); len(letters) != 1 {
 		t.Errorf("dead letters: got %v, want the job's", letters)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"slipway/job"
 	"slipway/job/natsqueue"
-	"slipway/test/await"
+	"slipway/test/eventually"
 )
 
 // raw speaks to the server past the package, as a foreign program would.
@@ -130,7 +130,7 @@ func TestDuplicateToken(t *testing.T) {
 	b.commit(l)
 	b.nothing(w2, fast.AckWait)
 	b.nothing(w1, fast.AckWait)
-	await.True(t, 5*time.Second, "no token is left", func() bool { return len(b.stored("JOBS", b.token(id))) == 0 })
+	eventually.True(t, 5*time.Second, "no token is left", func() bool { return len(b.stored("JOBS", b.token(id))) == 0 })
 	if got := b.stored("RESULTS", b.cfg.Prefix+".R.>"); len(got) != 1 {
 		t.Errorf("results: got %v, want one", got)
 	}
@@ -261,7 +261,7 @@ func TestDepthAndWorkers(t *testing.T) {
 	l := b.mustNext(w)
 	held := &holder{lease: l, timing: patient}
 	held.start(t.Context())
-	await.True(t, 5*time.Second, "two wait and one is in flight", func() bool {
+	eventually.True(t, 5*time.Second, "two wait and one is in flight", func() bool {
 		depth, err := b.conn.Depth(t.Context())
 		if err != nil {
 			t.Fatalf("Depth: %v", err)
@@ -272,7 +272,7 @@ func TestDepthAndWorkers(t *testing.T) {
 		d := depth[1]
 		return d.Class == job.PriorityNormal && d.Waiting == 2 && d.InFlight == 1 && d.OldestAge > 0 && d.OldestAge < time.Minute
 	})
-	await.True(t, 5*time.Second, "the worker says what it runs", func() bool {
+	eventually.True(t, 5*time.Second, "the worker says what it runs", func() bool {
 		all, err := b.conn.Workers(t.Context())
 		if err != nil {
 			t.Fatalf("Workers: %v", err)

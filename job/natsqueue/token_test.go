@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"slipway/job"
-	"slipway/test/await"
+	"slipway/test/eventually"
 )
 
 // An acknowledgment may be late by an outage, and takes away a token then that is
@@ -34,7 +34,7 @@ func TestDueBesideTheLastToken(t *testing.T) {
 	if scheduled() == 0 {
 		t.Fatal("nothing is scheduled")
 	}
-	await.True(t, 20*time.Second, "the next attempt is moved", func() bool { return scheduled() == 0 })
+	eventually.True(t, 20*time.Second, "the next attempt is moved", func() bool { return scheduled() == 0 })
 	if err := s.DeleteMsg(t.Context(), late.Sequence); err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 
 	"slipway/metrics"
 	"slipway/runner"
-	"slipway/test/need"
+	"slipway/test/requires"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -248,7 +248,7 @@ func TestAlertsAreWrittenForPeople(t *testing.T) {
 }
 
 func TestPromtool(t *testing.T) {
-	promtool := need.Program(t, "promtool", "prometheus")
+	promtool := requires.Program(t, "promtool", "prometheus")
 	for _, args := range [][]string{
 		{"check", "rules", rulesFile},
 		{"check", "config", "../../deploy/prometheus/prometheus.yml"},

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"slipway/job"
-	"slipway/test/await"
+	"slipway/test/eventually"
 )
 
 // TestCodingTask: the three jobs of examples/coding-task, by the commands of its README.
@@ -49,7 +49,7 @@ func TestCodingTask(t *testing.T) {
 		t.Errorf("second job reads nil.go: got %q, want the pushed function", got)
 	}
 	// The reader may see the result before the worker has counted it.
-	await.True(t, 15*time.Second, "the worker is idle again", func() bool { return strings.Contains(w.scrape(), "\nslipway_slots_busy 0\n") })
+	eventually.True(t, 15*time.Second, "the worker is idle again", func() bool { return strings.Contains(w.scrape(), "\nslipway_slots_busy 0\n") })
 	assertMetrics(t, w.scrape())
 }
 

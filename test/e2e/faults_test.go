@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"slipway/job"
-	"slipway/test/await"
+	"slipway/test/eventually"
 )
 
 const sleeper = `
@@ -35,7 +35,7 @@ func TestWorkerKilled(t *testing.T) {
 
 	killed := time.Now()
 	first.kill()
-	await.True(t, 10*time.Second, "the dead worker's box is gone", func() bool { return !slices.Contains(b.boxes(t), box[0]) })
+	eventually.True(t, 10*time.Second, "the dead worker's box is gone", func() bool { return !slices.Contains(b.boxes(t), box[0]) })
 	t.Logf("after kill -9 of the worker: box gone after %d ms", time.Since(killed).Milliseconds())
 
 	second := b.startWorker(t, "second")
@@ -56,7 +56,7 @@ func TestServerKilled(t *testing.T) {
 
 	docker(t, "kill", "-s", "KILL", b.nats.GetContainerID())
 	docker(t, "start", b.nats.GetContainerID())
-	await.True(t, 30*time.Second, "the server answers again", func() bool {
+	eventually.True(t, 30*time.Second, "the server answers again", func() bool {
 		_, _, code := b.submit(t, "", "status", string(id))
 		return code == 0
 	})

@@ -23,9 +23,9 @@ import (
 	"github.com/testcontainers/testcontainers-go"
 
 	"slipway/job"
-	"slipway/test/await"
+	"slipway/test/eventually"
 	testimage "slipway/test/image"
-	"slipway/test/need"
+	"slipway/test/requires"
 )
 
 const (
@@ -52,7 +52,7 @@ type bundle struct {
 // setup starts NATS and the gateway in containers of the images that docker-compose.yml names.
 func setup(t *testing.T, images ...string) *bundle {
 	t.Helper()
-	need.E2E(t)
+	requires.E2E(t)
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
@@ -94,7 +94,7 @@ func start(t *testing.T, port string, req testcontainers.ContainerRequest) testc
 	if err != nil {
 		t.Fatalf("start %s: %v", req.Image, err)
 	}
-	await.True(t, 30*time.Second, req.Image+" answers on port "+port, func() bool {
+	eventually.True(t, 30*time.Second, req.Image+" answers on port "+port, func() bool {
 		return answers("127.0.0.1:" + port)
 	})
 	return c
@@ -147,7 +147,7 @@ type worker struct {
 	t       *testing.T
 	name    string
 	cmd     *exec.Cmd
-	log     *await.Buffer
+	log     *eventually.Buffer
 	metrics string // base URL of its HTTP server
 	ended   chan struct{}
 }
@@ -158,7 +158,7 @@ func (b *bundle) startWorker(t *testing.T, name string, args ...string) *worker 
 	addr := "127.0.0.1:" + freePort(t)
 	name += "-" + b.natsURL[strings.LastIndex(b.natsURL, ":")+1:] // other tests may run on the same engine
 	b.workers = append(b.workers, name)
-	w := &worker{t: t, name: name, log: &await.Buffer{}, metrics: "http://" + addr, ended: make(chan struct{})}
+	w := &worker{t: t, name: name, log: &eventually.Buffer{}, metrics: "http://" + addr, ended: make(chan struct{})}
 	w.cmd = exec.Command(filepath.Join(b.bin, "worker"), append([]string{"serve", "--name", name, "--metrics-addr", addr}, args...)...)
 	w.cmd.Env = b.env()
 	w.cmd.Stdout, w.cmd.Stderr = w.log, w.log
@@ -167,7 +167,7 @@ func (b *bundle) startWorker(t *testing.T, name string, args ...string) *worker 
 	}
 	go func() { _ = w.cmd.Wait(); close(w.ended) }()
 	t.Cleanup(w.stop)
-	await.True(t, 60*time.Second, "worker "+name+" is ready", func() bool { return w.ready() || w.hasEnded() })
+	eventually.True(t, 60*time.Second, "worker "+name+" is ready", func() bool { return w.ready() || w.hasEnded() })
 	if w.hasEnded() {
 		t.Fatalf("worker %s ended at start:\n%s", name, w.log)
 	}
@@ -273,7 +273,7 @@ func (b *bundle) result(t *testing.T, id job.ID) *job.Result {
 // waitOutput waits until the job's log contains text.
 func (b *bundle) waitOutput(t *testing.T, id job.ID, text string) {
 	t.Helper()
-	await.True(t, time.Minute, fmt.Sprintf("job %s prints %q", id, text), func() bool {
+	eventually.True(t, time.Minute, fmt.Sprintf("job %s prints %q", id, text), func() bool {
 		out, _, _ := b.submit(t, "", "logs", string(id))
 		return strings.Contains(out, text)
 	})
@@ -300,7 +300,7 @@ func dockerLines(t *testing.T, args ...string) []string {
 
 func (b *bundle) assertNothingLeft(t *testing.T) {
 	t.Helper()
-	await.True(t, 15*time.Second, "no box is left", func() bool { return len(b.boxes(t)) == 0 })
+	eventually.True(t, 15*time.Second, "no box is left", func() bool { return len(b.boxes(t)) == 0 })
 	for _, kind := range []string{"volume", "network"} {
 		for _, name := range b.workers {
 			if left := dockerLines(t, kind, "ls", "-q", "--filter", "label=io.slipway.worker="+name); len(left) > 0 {

@@ -16,13 +16,13 @@ import (
 	"testing"
 	"time"
 
-	"slipway/test/need"
+	"slipway/test/requires"
 )
 
 // provide puts an image into the engine, or skips t without one.
 func provide(t *testing.T, ref string) {
 	t.Helper()
-	need.Engine(t)
+	requires.Engine(t)
 	did, err := Provide(t.Context(), ref)
 	if err != nil {
 		t.Fatalf("Provide(%s): %v", ref, err)

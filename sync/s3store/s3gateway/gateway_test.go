@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"slipway/sync/s3store/s3gateway"
-	"slipway/test/await"
+	"slipway/test/eventually"
 )
 
 func TestMain(m *testing.M) {
@@ -95,7 +95,7 @@ func TestParentKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd.Wait() //nolint:errcheck // it was killed
-	await.True(t, 10*time.Second, "the server is gone", func() bool { return !answers(addr) })
+	eventually.True(t, 10*time.Second, "the server is gone", func() bool { return !answers(addr) })
 }
 
 func TestBadOptions(t *testing.T) {

@@ -1,7 +1,7 @@
-// Package await is for tests that wait for another process: one that can't tell
-// when it is done, so that it has to be asked. What happens in this process is waited for
-// by channels, or under testing/synctest.
-package await
+// Package eventually waits in tests for something that another process or a server
+// does and doesn't announce, so that the test must ask again and again. A test waits for
+// its own process by channels, or under testing/synctest.
+package eventually
 
 import (
 	"bytes"
@@ -13,12 +13,13 @@ import (
 const (
 	// Settled is how long a shell gets on a busy machine until it has set its traps and printed.
 	Settled = 2 * time.Second
-	// Patience tells what hangs from what is slow. It is less than a box's dead-man switch, which would hide a hang.
+	// Patience is the time after which something hangs, and is no longer just slow. It is less than a box's dead-man switch, which would hide a hang.
 	Patience = 10 * time.Second
 )
 
-// True fails t unless ok turns true within the generous bound. what says it in
-// words. It must be called from the test's own goroutine.
+// True fails t unless ok returns true within the bound, which should be generous. It asks
+// every 10 ms. The failure quotes what, the condition in words. Call it from the test's own
+// goroutine.
 func True(t testing.TB, bound time.Duration, what string, ok func() bool) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)

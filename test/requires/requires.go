@@ -1,8 +1,8 @@
-// Package need says what a test needs beyond the Go toolchain. A test that asks
+// Package requires says what a test needs beyond the Go toolchain. A test that asks
 // for something that is not there is skipped with the reason, which `make test`
 // repeats in its last lines; with CI=true it fails instead, since a check that
 // does not run in CI does not exist.
-package need
+package requires
 
 import (
 	"context"
