@@ -19,7 +19,7 @@
 // # Rules
 //
 // Every name begins with slipway_ and ends with its base unit. A label is a word
-// of a closed list: outcome, reason, class, status, phase, direction, action. A
+// of a closed list: outcome, reason, class, priority, status, phase, direction, action. A
 // word that is not on its list is counted as "other", so that no job, tenant,
 // image or error text can add a series. The two labels that are free, queue and check,
 // come from the operator, and the number of queues is bounded. Every

@@ -14,35 +14,35 @@ import (
 const (
 	// depthTimeout is how long one scrape waits for the queue. Prometheus itself gives up after 10 s.
 	depthTimeout = 3 * time.Second
-	// maxQueues bounds the label queue. More of them are added up as "other".
+	// maxQueues bounds the values of the label queue. Further queues are added up as "other".
 	maxQueues = 100
 )
 
-// Depth is what waits in one class of one queue.
+// Depth counts the jobs of one priority in one queue.
 type Depth struct {
 	// Queue is a name that the operator configured.
 	Queue string
-	// Class is a priority: high, normal or low.
-	Class string
+	// Priority is high, normal or low. Another word is counted as "other".
+	Priority string
 	// Pending counts jobs that no worker has, InFlight those that one has.
 	Pending, InFlight int
-	// Oldest is how long the oldest pending job has waited, 0 if there is none.
+	// Oldest is how long the oldest pending job has waited, and 0 if no job is pending.
 	Oldest time.Duration
 }
 
-// QueueCollector asks depths for the state of the queue at each scrape, and
-// waits 3 s for the answer; ctx is the life of the program. Register it with the
-// registry that is scraped.
+// QueueCollector makes a collector that calls depths at each scrape and waits up
+// to 3 s for the answer. ctx is the life of the program. Register the collector with
+// the registry that is scraped.
 //
-// If depths fails, slipway_queue_scrape_success is 0 and the depths are missing
-// from that scrape: an old number would be a lie. depths must return when its
-// context ends; one call runs at a time.
+// If depths fails, slipway_queue_scrape_success is 0 and that scrape has no depths,
+// since those of an earlier scrape may be wrong by now. depths must return when its
+// context ends. The collector makes one call at a time.
 func QueueCollector(ctx context.Context, depths func(context.Context) ([]Depth, error)) prometheus.Collector {
 	desc := func(name, help string) *prometheus.Desc {
-		return prometheus.NewDesc(namespace+"_queue_"+name, help, []string{"queue", "class"}, nil)
+		return prometheus.NewDesc(namespace+"_queue_"+name, help, []string{"queue", "priority"}, nil)
 	}
 	return &queueCollector{
-		ctx: ctx, depths: depths, classes: words(job.Priorities()...),
+		ctx: ctx, depths: depths, priorities: words(job.Priorities()...),
 		pending:  desc("pending_jobs", "Jobs that wait for a worker."),
 		inFlight: desc("in_flight_jobs", "Jobs that a worker has."),
 		oldest:   desc("oldest_age_seconds", "How long the oldest waiting job has waited."),
@@ -52,10 +52,10 @@ func QueueCollector(ctx context.Context, depths func(context.Context) ([]Depth, 
 }
 
 type queueCollector struct {
-	ctx     context.Context
-	mu      sync.Mutex
-	depths  func(context.Context) ([]Depth, error)
-	classes list
+	ctx        context.Context
+	mu         sync.Mutex // one scrape asks at a time
+	depths     func(context.Context) ([]Depth, error)
+	priorities list
 
 	pending, inFlight, oldest, success *prometheus.Desc
 }
@@ -81,7 +81,7 @@ func (c *queueCollector) Collect(ch chan<- prometheus.Metric) {
 	ch <- prometheus.MustNewConstMetric(c.success, prometheus.GaugeValue, 1)
 	for key, d := range c.merge(depths) {
 		send := func(desc *prometheus.Desc, v float64) {
-			ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, v, key.queue, key.class)
+			ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, v, key.queue, key.priority)
 		}
 		send(c.pending, float64(d.Pending))
 		send(c.inFlight, float64(d.InFlight))
@@ -89,7 +89,7 @@ func (c *queueCollector) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-type depthKey struct{ queue, class string }
+type depthKey struct{ queue, priority string }
 
 // merge adds up the depths with the same labels: a metric that comes twice
 // would make the whole scrape fail.
@@ -102,7 +102,7 @@ func (c *queueCollector) merge(depths []Depth) map[depthKey]Depth {
 		} else {
 			queues[d.Queue] = true
 		}
-		key := depthKey{strings.ToValidUTF8(d.Queue, "?"), c.classes.label(d.Class)}
+		key := depthKey{strings.ToValidUTF8(d.Queue, "?"), c.priorities.label(d.Priority)}
 		sum := out[key]
 		sum.Pending += d.Pending
 		sum.InFlight += d.InFlight

@@ -28,20 +28,20 @@ func TestQueueCollector(t *testing.T) {
 			"no answer", func(context.Context) ([]Depth, error) { return []Depth{{Queue: "old"}}, errors.New("away") },
 			map[string]float64{"slipway_queue_scrape_success{}": 0},
 		},
-		{"one", fixedDepth(Depth{Queue: "default", Class: "low", Pending: 7, InFlight: 2, Oldest: time.Minute}), map[string]float64{
-			"slipway_queue_scrape_success{}":                                1,
-			`slipway_queue_pending_jobs{class="low",queue="default"}`:       7,
-			`slipway_queue_in_flight_jobs{class="low",queue="default"}`:     2,
-			`slipway_queue_oldest_age_seconds{class="low",queue="default"}`: 60,
+		{"one", fixedDepth(Depth{Queue: "default", Priority: "low", Pending: 7, InFlight: 2, Oldest: time.Minute}), map[string]float64{
+			"slipway_queue_scrape_success{}":                                   1,
+			`slipway_queue_pending_jobs{priority="low",queue="default"}`:       7,
+			`slipway_queue_in_flight_jobs{priority="low",queue="default"}`:     2,
+			`slipway_queue_oldest_age_seconds{priority="low",queue="default"}`: 60,
 		}},
-		{"the same twice, an unknown class, a broken name", fixedDepth(
-			Depth{Queue: "a\xff", Class: "??", Pending: 1, Oldest: time.Second},
-			Depth{Queue: "a\xff", Class: "!!", Pending: 2, Oldest: time.Hour, InFlight: 1},
+		{"the same twice, an unknown priority, a broken name", fixedDepth(
+			Depth{Queue: "a\xff", Priority: "??", Pending: 1, Oldest: time.Second},
+			Depth{Queue: "a\xff", Priority: "!!", Pending: 2, Oldest: time.Hour, InFlight: 1},
 		), map[string]float64{
-			"slipway_queue_scrape_success{}":                             1,
-			`slipway_queue_pending_jobs{class="other",queue="a?"}`:       3,
-			`slipway_queue_in_flight_jobs{class="other",queue="a?"}`:     1,
-			`slipway_queue_oldest_age_seconds{class="other",queue="a?"}`: 3600,
+			"slipway_queue_scrape_success{}":                                1,
+			`slipway_queue_pending_jobs{priority="other",queue="a?"}`:       3,
+			`slipway_queue_in_flight_jobs{priority="other",queue="a?"}`:     1,
+			`slipway_queue_oldest_age_seconds{priority="other",queue="a?"}`: 3600,
 		}},
 	}
 	for _, tt := range tests {
@@ -58,7 +58,7 @@ func TestQueueCollector(t *testing.T) {
 func TestQueueNamesAreBounded(t *testing.T) {
 	var depths []Depth
 	for n := range 10 * maxQueues {
-		depths = append(depths, Depth{Queue: fmt.Sprintf("q%04d", n), Class: "normal", Pending: 1})
+		depths = append(depths, Depth{Queue: fmt.Sprintf("q%04d", n), Priority: "normal", Pending: 1})
 	}
 	reg := prometheus.NewPedanticRegistry()
 	reg.MustRegister(QueueCollector(t.Context(), fixedDepth(depths...)))

@@ -234,7 +234,7 @@ func TestNewRefusesANameThatIsTaken(t *testing.T) {
 func TestNamesFollowTheConventions(t *testing.T) {
 	reg := prometheus.NewPedanticRegistry()
 	New(reg)
-	reg.MustRegister(QueueCollector(t.Context(), fixedDepth(Depth{Queue: "default", Class: "high"})), NewHealth(t.Context(), nil))
+	reg.MustRegister(QueueCollector(t.Context(), fixedDepth(Depth{Queue: "default", Priority: "high"})), NewHealth(t.Context(), nil))
 	problems, err := testutil.GatherAndLint(reg)
 	if err != nil {
 		t.Fatal(err)

@@ -31,7 +31,7 @@ func scrape(t *testing.T) labelsOf {
 	health := metrics.NewHealth(t.Context(), rec.IsDraining, checks("nats", "engine", "store", "disk")...)
 	reg.MustRegister(health, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		metrics.QueueCollector(t.Context(), func(context.Context) ([]metrics.Depth, error) {
-			return []metrics.Depth{{Queue: "default", Class: string(job.PriorityHigh), Pending: 1, InFlight: 1, Oldest: time.Second}}, nil
+			return []metrics.Depth{{Queue: "default", Priority: string(job.PriorityHigh), Pending: 1, InFlight: 1, Oldest: time.Second}}, nil
 		}))
 	driveAll(t, rec)
 	body := fetch(t, metrics.Handler(metrics.HandlerConfig{Gatherer: reg, Health: health}))
