@@ -1,7 +1,9 @@
 # slipway. `make` alone prints this help.
 
 GO      ?= go
-TESTSUM  = $(GO) tool gotestsum --format $(FORMAT) --format-hide-empty-pkg --
+# Linters and other tools have a go.mod of their own: the library's users need none of them.
+TOOL     = $(GO) tool -modfile=tools/go.mod
+TESTSUM  = $(TOOL) gotestsum --format $(FORMAT) --format-hide-empty-pkg --
 FORMAT  ?= pkgname
 PKGS    ?= ./...
 FUZZTIME ?= 200000x
@@ -38,7 +40,7 @@ e2e: build ## whole jobs through the binaries, on real Docker, NATS and S3
 
 .PHONY: lint
 lint: ## linters, and the arrows between packages
-	$(GO) tool golangci-lint run --allow-parallel-runners ./...
+	$(TOOL) golangci-lint run --allow-parallel-runners ./...
 
 .PHONY: vet
 vet: ## build and vet for every platform that is promised

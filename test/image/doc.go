@@ -3,7 +3,8 @@
 //
 //	Ensure("nats:2.15.3") ─► there already? ─► registry answers? pull ─► else build:
 //
-//	  nats, versitygw, worker   go build, static, from this module's go.mod
+//	  nats, versitygw           go build, static, at the version of tools/go.mod
+//	  worker                    go build, static, of this checkout
 //	  busybox, golang           this machine's static busybox, GOROOT and git
 //	  prometheus                this machine's prometheus (Debian's package)
 //	                               │

@@ -27,7 +27,7 @@ func gatewayRecipe(ctx context.Context, arch string) (recipe, error) {
 			Env:        []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
 		},
 		files: func(ctx context.Context) (*tree, error) {
-			program, err := goBuild(ctx, gatewayModule+"/cmd/versitygw", arch)
+			program, err := goBuild(ctx, serversMod, gatewayModule+"/cmd/versitygw", arch)
 			if err != nil {
 				return nil, err
 			}

@@ -9,10 +9,13 @@ import (
 	"strings"
 )
 
-// goBuild builds a static linux program of this module's go.mod, and returns its
-// path. The path is the same each time, so that a program that is up to date is not linked
-// again.
-func goBuild(ctx context.Context, pkg, arch string) (string, error) {
+// serversMod is the go.mod file that pins the servers' programs, below the module's root. They are in no
+// go.mod of the library, whose users need neither.
+const serversMod = "tools/go.mod"
+
+// goBuild builds a static linux program at the version that modfile pins (empty: the module's own go.mod), and returns
+// its path. The path is the same each time, so that a program that is up to date is not linked again.
+func goBuild(ctx context.Context, modfile, pkg, arch string) (string, error) {
 	root, err := moduleRoot(ctx)
 	if err != nil {
 		return "", err
@@ -22,7 +25,7 @@ func goBuild(ctx context.Context, pkg, arch string) (string, error) {
 		return "", fmt.Errorf("find a folder for built programs: %w: set HOME", err)
 	}
 	out := filepath.Join(cache, "slipway-images", strings.NewReplacer("/", "_", ".", "_").Replace(pkg)+"-"+arch)
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", out, pkg)
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-modfile="+modfile, "-o", out, pkg)
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOFLAGS=")
 	if said, err := cmd.CombinedOutput(); err != nil {
@@ -44,13 +47,13 @@ func moduleRoot(ctx context.Context) (string, error) {
 	return filepath.Dir(mod), nil
 }
 
-// goModule returns what names a program from a module: its version, and the toolchain's.
+// goModule returns what names a program of a module that serversMod pins: its version, and the toolchain's.
 func goModule(ctx context.Context, module, arch string) (version string, inputs []string, err error) {
 	root, err := moduleRoot(ctx)
 	if err != nil {
 		return "", nil, err
 	}
-	version, err = run(ctx, nil, root, "go", "list", "-m", "-f", "{{.Version}}", module)
+	version, err = run(ctx, nil, root, "go", "list", "-modfile="+serversMod, "-m", "-f", "{{.Version}}", module)
 	if err != nil {
 		return "", nil, err
 	}

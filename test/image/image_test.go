@@ -208,7 +208,7 @@ func TestProvideRefuses(t *testing.T) {
 	}
 }
 
-// TestTagsMatch: what go.mod has is what the tags promise, and compose and the
+// TestTagsMatch: what tools/go.mod has is what the tags promise, and compose and the
 // end-to-end tests name images that can be provided.
 func TestTagsMatch(t *testing.T) {
 	for module, tag := range map[string]string{
@@ -217,7 +217,7 @@ func TestTagsMatch(t *testing.T) {
 	} {
 		version, _, err := goModule(t.Context(), module, "amd64")
 		if err != nil || version != tag {
-			t.Errorf("go.mod has %s %s (%v), the image's tag says %s", module, version, err, tag)
+			t.Errorf("tools/go.mod has %s %s (%v), the image's tag says %s", module, version, err, tag)
 		}
 	}
 	compose, err := os.ReadFile("../../docker-compose.yml")

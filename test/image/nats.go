@@ -24,7 +24,7 @@ func natsRecipe(ctx context.Context, arch string) (recipe, error) {
 			ExposedPorts: map[string]struct{}{"4222/tcp": {}, "6222/tcp": {}, "8222/tcp": {}},
 		},
 		files: func(ctx context.Context) (*tree, error) {
-			program, err := goBuild(ctx, natsModule, arch)
+			program, err := goBuild(ctx, serversMod, natsModule, arch)
 			if err != nil {
 				return nil, err
 			}

@@ -14,7 +14,7 @@ import (
 // workerRecipe is cmd/worker of this checkout. It is root in its container:
 // whoever may use the engine's socket is root on the host anyway.
 func workerRecipe(ctx context.Context, arch string) (recipe, error) {
-	program, err := goBuild(ctx, "slipway/cmd/worker", arch)
+	program, err := goBuild(ctx, "", "slipway/cmd/worker", arch)
 	if err != nil {
 		return recipe{}, err
 	}
