@@ -9,7 +9,7 @@ import (
 	"iter"
 
 	"slipway/container"
-	"slipway/container/supervisor/wire"
+	"slipway/container/supervisor/internal/wire"
 )
 
 // sendPaths streams paths to the box while the answers are read. wait returns when it is done.

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"slipway/container"
-	"slipway/container/supervisor/wire"
+	"slipway/container/supervisor/internal/wire"
 )
 
 // Config is what the box is told at the start. Zero fields take the default.

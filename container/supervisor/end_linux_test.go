@@ -17,7 +17,7 @@ import (
 
 	"slipway/container"
 	"slipway/container/supervisor"
-	"slipway/container/supervisor/wire"
+	"slipway/container/supervisor/internal/wire"
 	"slipway/test/eventually"
 )
 

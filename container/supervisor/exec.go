@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"slipway/container"
-	"slipway/container/supervisor/wire"
+	"slipway/container/supervisor/internal/wire"
 )
 
 // exitMargin is how long after a command's last deadline its exit may take to arrive. A box

@@ -9,7 +9,7 @@ import (
 	"io/fs"
 
 	"slipway/container"
-	"slipway/container/supervisor/wire"
+	"slipway/container/supervisor/internal/wire"
 )
 
 // Files gives access to the workspace; see container.Files.

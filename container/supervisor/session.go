@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"slipway/container"
-	"slipway/container/supervisor/wire"
+	"slipway/container/supervisor/internal/wire"
 )
 
 // Session is the worker's end of a running box. It is safe for concurrent use.

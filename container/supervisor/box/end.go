@@ -4,16 +4,18 @@ package main
 
 import (
 	"os"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
-	"slipway/container/supervisor/wire"
+	"slipway/container/supervisor/box/internal/privs"
+	"slipway/container/supervisor/box/internal/proctree"
+	"slipway/container/supervisor/box/internal/workspace"
+	"slipway/container/supervisor/internal/wire"
 )
 
 const (
-	// killTime bounds the killing at the end: what is still there then is beyond signals.
+	// killTime bounds the killing at the end. Signals don't reach what lives on after it.
 	killTime = 10 * time.Second
 	// wipeTime bounds the emptying of the workspace.
 	wipeTime = time.Minute
@@ -21,81 +23,38 @@ const (
 	byeTime = time.Second
 )
 
-// end begins the end of the box. The first call decides why.
-func (b *box) end(code int, reason string) {
-	b.ending.Do(func() { b.over <- verdict{code, reason} })
-}
-
-func (b *box) touch() { b.seen.Store(int64(time.Since(b.start))) }
-
-// pong answers without waiting for a reader that does not read: Ping then has its answer on its way anyway.
-func (b *box) pong() error {
-	if b.ponging.CompareAndSwap(false, true) {
-		go func() {
-			_ = b.mux.Send(wire.Pong, 0, nil) // a closed stdout is a closed stdin, soon
-			b.ponging.Store(false)
-		}()
-	}
-	return nil
-}
-
-// watch ends the box when its worker is silent or its time is over. A look that comes
-// late means that the box itself stood still (paused, starved): the worker's signs may still be in the pipe.
-func (b *box) watch() {
-	every := max(b.set.DeadMan/8, time.Millisecond)
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	last := time.Since(b.start)
-	var excused time.Duration
-	for range tick.C {
-		now := time.Since(b.start)
-		if now-last > 3*every {
-			excused = now
-		}
-		last = now
-		if now > b.set.Lifetime {
-			b.end(exitLifetime, "its lifetime is over")
-			return
-		}
-		if now-max(time.Duration(b.seen.Load()), excused) > b.set.DeadMan {
-			b.end(exitSilent, "no sign of the worker")
-			return
-		}
-	}
-}
-
-// stop ends all commands gently, and then the box.
+// stop ends all commands gently, and then the box. Only the first call counts.
 func (b *box) stop(grace time.Duration) {
-	b.stopOnce.Do(func() {
-		b.stopGrace = grace
-		close(b.stopping)
-		go func() {
-			done := make(chan struct{})
-			go func() { b.execs.Wait(); close(done) }()
-			select {
-			case <-done:
-			case <-time.After(grace + killTime):
-			}
-			b.end(exitStopped, "stopped")
-		}()
-	})
+	if !b.life.stop(grace) {
+		return
+	}
+	go func() {
+		done := make(chan struct{})
+		go func() { b.execs.Wait(); close(done) }()
+		select {
+		case <-done:
+		case <-time.After(grace + killTime):
+		}
+		b.life.end(exitStopped, "stopped")
+	}()
 }
 
-// shutdown leaves nothing behind.
-func (b *box) shutdown(v verdict) {
-	b.down.Store(true)
+// shutdown leaves nothing behind. The processes go first: they could write to what is wiped. Bye goes last: it
+// says that all is done.
+func (b *box) shutdown(e ending) {
+	b.life.kill()
 	b.killAll()
 	b.wipe()
-	said := make(chan struct{})
+	sent := make(chan struct{})
 	go func() {
-		var e wire.Enc
-		e.Uint(uint64(v.code))
-		e.Str(v.reason)
-		_ = b.mux.Send(wire.Bye, 0, e.B)
-		close(said)
+		var enc wire.Enc
+		enc.Uint(uint64(e.code))
+		enc.Str(e.reason)
+		_ = b.mux.Send(wire.Bye, 0, enc.B)
+		close(sent)
 	}()
 	select {
-	case <-said:
+	case <-sent:
 	case <-time.After(byeTime):
 	}
 }
@@ -104,38 +63,38 @@ func (b *box) shutdown(v verdict) {
 func (b *box) killAll() {
 	alone := os.Getpid() == 1
 	if !alone {
-		b.steps.close()
+		b.steps.Close()
 	}
 	for begin := time.Now(); time.Since(begin) < killTime; time.Sleep(time.Millisecond) { //nolint:forbidigo // nothing tells when all are dead
 		if alone {
 			_ = unix.Kill(-1, unix.SIGKILL)
 		} else {
-			slay(os.Getpid())
+			proctree.Kill(os.Getpid())
 		}
-		if reap() {
+		if proctree.Reap() {
 			return
 		}
 	}
 }
 
-// killOrphans ends what a dead step process left to this one. It looks until two looks in a
-// row find nothing: one isn't of a single moment, so that a child may be seen below a parent that is then seen gone.
+// killOrphans ends what a dead step process left to this one. It looks until two looks in a row find
+// nothing: a look is not of a single moment, so that one may see a child below a parent that it then sees gone.
 func (b *box) killOrphans() {
 	calm := 0
 	for begin := time.Now(); time.Since(begin) < killTime; time.Sleep(time.Millisecond) { //nolint:forbidigo // nothing tells when all are dead
-		reap()
-		list, err := descendants(os.Getpid())
+		proctree.Reap()
+		list, err := proctree.Descendants(os.Getpid())
 		if err != nil {
 			return
 		}
 		orphans := 0
 		for _, p := range list {
-			if p.parent != os.Getpid() || b.steps.owns(p.pid) {
+			if p.Parent != os.Getpid() || b.steps.Owns(p.PID) {
 				continue
 			}
 			orphans++
-			for _, q := range append(freeze(p.pid), p) {
-				q.send(unix.SIGKILL)
+			for _, q := range append(proctree.Freeze(p.PID), p) {
+				q.Send(unix.SIGKILL)
 			}
 		}
 		if orphans > 0 {
@@ -148,30 +107,44 @@ func (b *box) killOrphans() {
 	}
 }
 
-// reapForever collects ended children: step processes, and orphans of the box.
-func reapForever(children <-chan os.Signal) {
-	sweep := time.NewTicker(time.Second)
-	defer sweep.Stop()
-	for {
-		select {
-		case <-children:
-		case <-sweep.C:
+// wipe empties the workspace and the scratch folders, as each user that may have put something there.
+func (b *box) wipe() {
+	until := time.Now().Add(wipeTime)
+	dirs := append([]string{b.set.Workdir}, b.set.Scratch...)
+	for _, dir := range dirs {
+		if dir != "" && b.owns(dir) {
+			b.wipeDir(dir, until)
 		}
-		reap()
+	}
+	if b.set.Root == "" || os.Getpid() == 1 {
+		return
+	}
+	if err := workspace.Remove(b.set.Root, until); err != nil {
+		complain("remove "+b.set.Root, err)
 	}
 }
 
-// reap reports whether no child is left.
-func reap() bool {
-	for {
-		var status syscall.WaitStatus
-		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil)
-		switch {
-		case err == syscall.EINTR:
-		case err == syscall.ECHILD:
-			return true
-		case err != nil || pid <= 0:
-			return false
+func (b *box) wipeDir(dir string, until time.Time) {
+	var last error
+	for range 3 { // a folder of one user may hide some of another
+		for u := range b.wipers() {
+			err := privs.AsUser(u.uid, u.gid, func() error { return workspace.Empty(dir, until) })
+			if err == nil {
+				return
+			}
+			last = err
 		}
 	}
+	complain("wipe "+dir, last)
+}
+
+// wipers are the users that may own something in the box: this process's, and those of all commands.
+func (b *box) wipers() map[user]bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	users := map[user]bool{{os.Geteuid(), os.Getegid()}: true}
+	for u := range b.users {
+		users[u] = true
+	}
+	return users
 }

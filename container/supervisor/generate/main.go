@@ -1,5 +1,5 @@
 // Generate builds the supervisor for every architecture that package supervisor
-// embeds. It is run by hand after a change of container/supervisor/box or wire:
+// embeds. It is run by hand after a change of container/supervisor/box or container/supervisor/internal/wire:
 //
 //	go run ./container/supervisor/generate          builds into container/supervisor/bin
 //	go run ./container/supervisor/generate -check   builds, compares, and fails if they differ
@@ -22,7 +22,7 @@ import (
 	"strings"
 )
 
-// Toolchain is what the binaries are built with. It changes with go.mod's toolchain line.
+// toolchain builds the binaries. It changes with go.mod's toolchain line.
 const toolchain = "go1.26.8"
 
 // maxSize keeps the program small: it is sent to every engine and held by every box.

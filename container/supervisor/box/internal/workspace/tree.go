@@ -1,13 +1,13 @@
 //go:build linux
 
-package main
+package workspace
 
 import (
 	"strings"
 
 	"golang.org/x/sys/unix"
 
-	"slipway/container/supervisor/wire"
+	"slipway/container/supervisor/internal/wire"
 )
 
 // tree is the workspace: one open folder, below which every path is looked up. No
@@ -30,14 +30,6 @@ func newTree(fd int) tree {
 	_ = unix.Close(probe)
 	return t
 }
-
-// pathError is an error of the rules for paths rather than of the kernel.
-type pathError struct {
-	code wire.Code
-	text string
-}
-
-func (e *pathError) Error() string { return e.text }
 
 // checkPath accepts "." and clean relative paths.
 func checkPath(path string) error {
@@ -167,72 +159,4 @@ func openFile(dir int, base string) (int, unix.Stat_t, error) {
 		return -1, st, &pathError{wire.CodeNotRegular, "not a regular file"}
 	}
 	return fd, st, nil
-}
-
-// statAt describes the entry base of dir.
-func (t tree) statAt(dir int, base, path string) (wire.Info, error) {
-	var st unix.Stat_t
-	if err := unix.Fstatat(dir, base, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-		return wire.Info{Path: path, Type: 'o'}, err
-	}
-	info := t.infoOf(path, &st)
-	if info.Type == 'l' {
-		buf := make([]byte, unix.PathMax)
-		n, err := unix.Readlinkat(dir, base, buf)
-		if err != nil {
-			return info, err
-		}
-		info.Target = string(buf[:n])
-	}
-	return info, nil
-}
-
-// infoOf describes what stat found. In memory a file's change time is left unknown: a page that was read
-// through a shared mapping is then written without a fault there, so that neither of the two times moves.
-func (t tree) infoOf(path string, st *unix.Stat_t) wire.Info {
-	info := wire.Info{
-		Path: path, Type: 'o', Mode: uint32(st.Mode) & 0o7777, Size: st.Size,
-		ModTime: st.Mtim.Nano(), ChangeTime: st.Ctim.Nano(), Inode: st.Ino,
-	}
-	if t.memory {
-		info.ChangeTime = 0
-	}
-	switch st.Mode & unix.S_IFMT {
-	case unix.S_IFREG:
-		info.Type = 'f'
-	case unix.S_IFDIR:
-		info.Type = 'd'
-	case unix.S_IFLNK:
-		info.Type = 'l'
-	}
-	return info
-}
-
-// statusOf turns an error into what travels to the worker.
-func statusOf(path string, err error) wire.Status {
-	if err == nil {
-		return wire.Status{}
-	}
-	text := path + ": " + err.Error()
-	if e, ok := err.(*pathError); ok {
-		return wire.Status{Code: e.code, Message: text}
-	}
-	code := wire.CodeOther
-	switch err {
-	case unix.ENOENT, unix.ENOTDIR:
-		code = wire.CodeNotFound
-	case unix.EEXIST, unix.EISDIR, unix.ENOTEMPTY:
-		code = wire.CodeExists
-	case unix.ELOOP, unix.EXDEV, unix.ENAMETOOLONG, unix.EINVAL:
-		code = wire.CodePath
-	case unix.EACCES, unix.EPERM, unix.EROFS:
-		code = wire.CodePermission
-	case unix.ENOSPC, unix.EDQUOT:
-		code = wire.CodeNoSpace
-	case unix.EFBIG:
-		code = wire.CodeTooLarge
-	case errCanceled, wire.ErrEnded:
-		code = wire.CodeCanceled
-	}
-	return wire.Status{Code: code, Message: text}
 }

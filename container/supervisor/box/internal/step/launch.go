@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package step
 
 import (
 	"errors"
@@ -10,31 +10,33 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"slipway/container/supervisor/wire"
+	"slipway/container/supervisor/box/internal/privs"
+	"slipway/container/supervisor/internal/wire"
 )
 
-// Exit codes for a program that could not be started, as shells use them.
+// Exit codes of a command that could not be started. Shells use the same.
 const (
-	codeNotExecutable = 126
-	codeNotFound      = 127
+	CodeNotExecutable = 126
+	CodeNotFound      = 127
 )
 
-// launch starts the leader with the given stdin, stdout and stderr. reason is empty if it runs.
+// launch starts the leader with the given stdin, stdout and stderr. reason is empty if it runs, else it says why
+// not, and code is the exit code for that.
 func launch(cmd wire.Command, fds []int) (pid, code int, reason string) {
 	sys := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	switch {
 	case os.Geteuid() == 0:
 		sys.Credential = &syscall.Credential{Uid: uint32(cmd.UID), Gid: uint32(cmd.GID)}
 	case cmd.UID != os.Geteuid() || cmd.GID != os.Getegid():
-		return 0, codeNotExecutable, "the supervisor is not privileged and can't change the user"
+		return 0, CodeNotExecutable, "the supervisor runs without privileges, so that it can't change the user"
 	}
 	path := ""
-	err := asUser(cmd.UID, cmd.GID, func() error {
+	err := privs.AsUser(cmd.UID, cmd.GID, func() error {
 		path, code, reason = resolve(cmd)
 		return nil
 	})
 	if err != nil {
-		return 0, codeNotExecutable, "change the user: " + err.Error()
+		return 0, CodeNotExecutable, "change the user: " + err.Error()
 	}
 	if reason != "" {
 		return 0, code, reason
@@ -46,10 +48,10 @@ func launch(cmd wire.Command, fds []int) (pid, code int, reason string) {
 	switch err {
 	case nil:
 		return pid, 0, ""
-	case syscall.ENOENT: // the file is there, so it is what it names in its first line, or its loader
-		return 0, codeNotFound, cmd.Args[0] + ": its interpreter was not found"
+	case syscall.ENOENT: // the file exists, so that its interpreter (first line) or its loader is missing
+		return 0, CodeNotFound, cmd.Args[0] + ": its interpreter was not found"
 	default:
-		return 0, codeNotExecutable, cmd.Args[0] + ": " + err.Error()
+		return 0, CodeNotExecutable, cmd.Args[0] + ": " + err.Error()
 	}
 }
 
@@ -57,38 +59,39 @@ func launch(cmd wire.Command, fds []int) (pid, code int, reason string) {
 func resolve(cmd wire.Command) (path string, code int, reason string) {
 	var st unix.Stat_t
 	if err := unix.Stat(cmd.Dir, &st); err != nil {
-		return "", codeNotExecutable, "working folder " + cmd.Dir + ": " + err.Error()
+		return "", CodeNotExecutable, "working folder " + cmd.Dir + ": " + err.Error()
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
-		return "", codeNotExecutable, "working folder " + cmd.Dir + ": not a folder"
+		return "", CodeNotExecutable, "working folder " + cmd.Dir + ": not a folder"
 	}
 	name := cmd.Args[0]
 	if strings.Contains(name, "/") {
-		err := executable(join(cmd.Dir, name))
+		err := executable(Join(cmd.Dir, name))
 		if err == unix.ENOENT || err == unix.ENOTDIR {
-			return "", codeNotFound, name + ": not found"
+			return "", CodeNotFound, name + ": not found"
 		}
 		if err != nil {
-			return "", codeNotExecutable, name + ": " + err.Error()
+			return "", CodeNotExecutable, name + ": " + err.Error()
 		}
 		return name, 0, ""
 	}
 	denied := false
 	for _, dir := range strings.Split(lookupEnv(cmd.Env, "PATH"), ":") {
-		path := join(join(cmd.Dir, dir), name)
+		path := Join(Join(cmd.Dir, dir), name)
 		switch err := executable(path); err {
 		case nil:
 			return path, 0, ""
-		case errNotExecutable: // a folder of PATH that is closed to this user is no reason to say so
+		case errNotExecutable: // of a file that exists; a folder of PATH that is closed to this user is skipped
 			denied = true
 		}
 	}
 	if denied {
-		return "", codeNotExecutable, name + ": permission denied"
+		return "", CodeNotExecutable, name + ": permission denied"
 	}
-	return "", codeNotFound, name + ": not found in PATH"
+	return "", CodeNotFound, name + ": not found in PATH"
 }
 
+// executable returns nil for a program, the kernel's error for a path that can't be reached, else errNotExecutable.
 func executable(path string) error {
 	var st unix.Stat_t
 	if err := unix.Stat(path, &st); err != nil {
@@ -102,7 +105,8 @@ func executable(path string) error {
 
 var errNotExecutable = errors.New("permission denied")
 
-func join(dir, name string) string {
+// Join returns name as seen from dir. An absolute name stays as it is, an empty one is dir.
+func Join(dir, name string) string {
 	if strings.HasPrefix(name, "/") {
 		return name
 	}

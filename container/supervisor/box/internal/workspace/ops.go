@@ -1,98 +1,19 @@
 //go:build linux
 
-package main
+package workspace
 
 import (
-	"bufio"
-	"errors"
 	"io"
 	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
 
-	"slipway/container/supervisor/wire"
+	"slipway/container/supervisor/internal/wire"
 )
 
 // deleteTime bounds one Delete.
 const deleteTime = 5 * time.Minute
-
-var errCanceled = errors.New("canceled")
-
-// fileOp answers one request about the workspace. It runs with the rights of the steps' user; what
-// it writes to s before it returns is data, what it returns goes into End: a status, and result.
-type fileOp func(t tree, s *wire.Stream, d *wire.Dec) (result []byte, err error)
-
-var fileOps = map[wire.Kind]fileOp{
-	wire.KindStat:     opStat,
-	wire.KindRead:     opRead,
-	wire.KindWrite:    opWrite,
-	wire.KindList:     opList,
-	wire.KindMkdir:    opMkdir,
-	wire.KindDelete:   opDelete,
-	wire.KindWalk:     opWalk,
-	wire.KindHash:     opHash,
-	wire.KindReadAll:  opReadAll,
-	wire.KindWriteAll: opWriteAll,
-}
-
-// failure is an error with the path that it is about.
-type failure struct {
-	path string
-	err  error
-}
-
-func (f *failure) Error() string { return f.path + ": " + f.err.Error() }
-
-func at(path string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return &failure{path, err}
-}
-
-// slots bounds how many operations run at once: each holds a thread. Those that may wait for the
-// worker have slots of their own, since the worker may need one of the others before it goes on.
-func (b *box) slots(kind wire.Kind) chan struct{} {
-	switch kind {
-	case wire.KindStat, wire.KindMkdir, wire.KindDelete:
-		return b.quickOps
-	default:
-		return b.bulkOps
-	}
-}
-
-// fileOp runs op to its End.
-func (b *box) fileOp(s *wire.Stream, kind wire.Kind, op fileOp, params []byte) {
-	slots := b.slots(kind)
-	slots <- struct{}{}
-	defer func() { <-slots }()
-	over := make(chan struct{})
-	defer close(over)
-	go func() {
-		select {
-		case <-s.Canceled():
-			s.Fail(errCanceled)
-		case <-over:
-		}
-	}()
-	var result []byte
-	err := asUser(b.set.UID, b.set.GID, func() error {
-		var err error
-		result, err = op(b.root, s, wire.NewDec(params))
-		return err
-	})
-	status := wire.Status{}
-	if f, ok := err.(*failure); ok {
-		status = statusOf(f.path, f.err)
-	} else if err != nil {
-		status = statusOf("workspace", err)
-	}
-	var e wire.Enc
-	status.Put(&e)
-	e.Raw(result)
-	_ = s.End(e.B)
-}
 
 func encodeInfo(info wire.Info) []byte {
 	var e wire.Enc
@@ -131,11 +52,11 @@ func opRead(t tree, s *wire.Stream, d *wire.Dec) ([]byte, error) {
 	if limit > 0 && st.Size > limit {
 		return nil, at(path, tooLarge)
 	}
-	buf := buffers.Get().(*[wire.MaxData]byte)
-	defer buffers.Put(buf)
+	buf := wire.Alloc(wire.MaxData)
+	defer wire.Free(buf)
 	copied := int64(0)
 	for {
-		n, err := readFD(fd, buf[:])
+		n, err := readFD(fd, buf)
 		if n == 0 || err != nil {
 			if err == nil {
 				err = unix.Fstat(fd, &st)
@@ -274,6 +195,3 @@ func writeFD(fd int, p []byte) error {
 	}
 	return nil
 }
-
-// answer buffers records on their way to the worker.
-func answer(s *wire.Stream) *bufio.Writer { return bufio.NewWriterSize(s, wire.MaxData) }

@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package workspace
 
 import (
 	"bufio"
@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"slipway/container/supervisor/wire"
+	"slipway/container/supervisor/internal/wire"
 )
 
 // maxDepth is how deep a walk goes. What lies deeper is reported, not visited.

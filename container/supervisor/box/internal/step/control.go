@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package step
 
 import (
 	"io"
@@ -8,11 +8,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"slipway/container/supervisor/wire"
+	"slipway/container/supervisor/internal/wire"
 )
 
-// A step process has its socket to the box as file 3. The box sends Open with the command
-// and three descriptors, Stop and Cancel; the step answers each Open with one End.
+// controlFD is the step process's end of its socket to the box. The box sends Open with the command and
+// three descriptors, Stop, and Cancel. The step process answers each Open with one End.
 const controlFD = 3
 
 // fdReader reads a socket, and collects the descriptors that come along.
@@ -53,13 +53,14 @@ func (r *fdReader) collect(oob []byte) {
 	}
 }
 
+// take returns the descriptors received since the last call. The caller closes them.
 func (r *fdReader) take() []int {
 	fds := r.fds
 	r.fds = nil
 	return fds
 }
 
-// sendFDs writes b to the socket f, descriptors along with its first byte.
+// sendFDs writes b to the socket f. The descriptors travel with the first byte.
 func sendFDs(f *os.File, b []byte, fds ...int) error {
 	conn, err := f.SyscallConn()
 	if err != nil {

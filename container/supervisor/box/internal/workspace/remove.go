@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package workspace
 
 import (
 	"bytes"
@@ -11,20 +11,37 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"slipway/container/supervisor/wire"
+	"slipway/container/supervisor/internal/wire"
 )
 
-// remover empties folders with a constant number of open files, however deep they
-// are: it never goes down more than one level, but lifts what it finds there up
-// beside the first. A job can make a tree so deep that rm, and the removal of
-// its container, fail with "too many open files".
+// Empty removes all that the folder dir holds, until the time until. It goes on after an error, and
+// returns the first.
+func Empty(dir string, until time.Time) error {
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return &os.PathError{Op: "open", Path: dir, Err: err}
+	}
+	defer unix.Close(fd)
+	r := &remover{until: until}
+	return r.empty(fd)
+}
+
+// Remove removes path with all that it holds, until the time until. What is not there counts as removed.
+func Remove(path string, until time.Time) error {
+	r := &remover{until: until}
+	return r.remove(unix.AT_FDCWD, path)
+}
+
+// remover empties folders with a constant number of open files, however deep they are. It never goes down
+// more than one level: it moves ("lifts") what it finds there up beside the first folder. A job can make a
+// tree so deep that rm, and the removal of its container, fail with "too many open files".
 type remover struct {
 	until   time.Time
 	next    int      // for the names of lifted folders
 	pending []string // lifted folders that were not looked into yet
 }
 
-// maxPending bounds the memory of a remover. What does not fit is found by another look.
+// maxPending bounds the memory of a remover. Another look finds what did not fit.
 const maxPending = 4096
 
 // remove deletes the entry base of dir with all that it holds.
@@ -206,11 +223,11 @@ func readEntries(fd int) ([]entry, error) {
 	if _, err := unix.Seek(fd, 0, 0); err != nil {
 		return nil, err
 	}
-	buf := buffers.Get().(*[wire.MaxData]byte)
-	defer buffers.Put(buf)
+	buf := wire.Alloc(wire.MaxData)
+	defer wire.Free(buf)
 	var entries []entry
 	for len(entries) < maxPending {
-		n, err := unix.Getdents(fd, buf[:])
+		n, err := unix.Getdents(fd, buf)
 		if err == unix.EINTR {
 			continue
 		}

@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package workspace
 
 import (
 	"bufio"
@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"slipway/container/supervisor/wire"
+	"slipway/container/supervisor/internal/wire"
 )
 
 // writer makes the entries of one opWriteAll.

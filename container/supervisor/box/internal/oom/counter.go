@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package oom
 
 import (
 	"bytes"
@@ -10,28 +10,33 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// oomCounter reads how many processes of the box's cgroup the kernel has killed for memory.
-type oomCounter struct{ fd int }
+// Counter reads how many processes of this process's cgroup the kernel has killed for memory.
+type Counter struct{ fd int }
 
-// openOOM finds the counter: in the box the cgroup's own files are at the root of the
-// mount; without a cgroup namespace they are where /proc/self/cgroup says.
-func openOOM() oomCounter {
+// OpenCounter finds the counter. In a box with a cgroup namespace the cgroup's own files are at the root
+// of the mount; without one they are where /proc/self/cgroup says. Without a readable counter it returns one
+// that stays at 0.
+func OpenCounter() Counter {
 	paths := []string{"/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"}
 	if b, err := os.ReadFile("/proc/self/cgroup"); err == nil {
 		paths = append(cgroupFiles(b), paths...)
 	}
+	return openFirst(paths)
+}
+
+func openFirst(paths []string) Counter {
 	for _, path := range paths {
 		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 		if err != nil {
 			continue
 		}
-		c := oomCounter{fd}
+		c := Counter{fd}
 		if _, ok := c.read(); ok {
 			return c
 		}
 		_ = unix.Close(fd)
 	}
-	return oomCounter{-1}
+	return Counter{-1}
 }
 
 // cgroupFiles names the counter's file for each line of /proc/self/cgroup that may have one.
@@ -54,13 +59,13 @@ func cgroupFiles(table []byte) []string {
 	return paths
 }
 
-// count is the number so far, 0 if it can't be read.
-func (c oomCounter) count() int64 {
+// Count is the number so far, 0 if it can't be read.
+func (c Counter) Count() int64 {
 	n, _ := c.read()
 	return n
 }
 
-func (c oomCounter) read() (int64, bool) {
+func (c Counter) read() (int64, bool) {
 	if c.fd < 0 {
 		return 0, false
 	}
@@ -69,11 +74,11 @@ func (c oomCounter) read() (int64, bool) {
 	if err != nil {
 		return 0, false
 	}
-	return parseOOM(buf[:n])
+	return parseKills(buf[:n])
 }
 
-// parseOOM finds the line "oom_kill N", which both versions of cgroups have.
-func parseOOM(b []byte) (int64, bool) {
+// parseKills finds the line "oom_kill N", which both versions of cgroups have.
+func parseKills(b []byte) (int64, bool) {
 	for line := range bytes.Lines(b) {
 		f := bytes.Fields(line)
 		if len(f) == 2 && string(f[0]) == "oom_kill" {

@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package workspace
 
 import (
 	"bufio"
@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"slipway/container/supervisor/wire"
+	"slipway/container/supervisor/internal/wire"
 )
 
 // folders keeps the folders of the last files open, since one file mostly lies beside the previous one.

@@ -1,0 +1,13 @@
+//go:build linux
+
+// Package proctree finds and kills the processes below a process: its tree. The kernel has no call for
+// that, so the package reads the table of all processes in /proc, stops the tree, and only then kills it.
+//
+//	Descendants ── who is below root now
+//	Freeze      ── SIGSTOP until a look finds nothing that runs
+//	Kill        ── Freeze, then SIGKILL        KillAs ── the same, for a tree that belongs to one user
+//	Reap        ── collect what has ended
+//
+// A process that setsid, a double fork or nohup has taken away from its parent is still found: the
+// processes of this program are subreapers (package privs), so that an orphan becomes their child.
+package proctree

@@ -1,0 +1,122 @@
+//go:build linux
+
+package proctree
+
+import (
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Kill freezes everything below the process with pid root, kills it, and returns what it killed. The
+// dead still have to be reaped.
+func Kill(root int) []Process {
+	all := Freeze(root)
+	for _, p := range all {
+		p.Send(unix.SIGKILL)
+	}
+	return all
+}
+
+// KillAs is Kill for a tree whose processes belong to uid. It stops all processes of that user first,
+// in one step, so that none can outrun it; those outside the tree go on after a few milliseconds. It is
+// for a container. Outside of one the user has processes that do not belong to the box.
+func KillAs(root, uid int) []Process {
+	if uid == 0 || unix.Geteuid() != 0 {
+		return Kill(root)
+	}
+	signalUser(uid, unix.SIGSTOP)
+	all := Kill(root)
+	signalUser(uid, unix.SIGCONT)
+	return all
+}
+
+// freezeTime bounds the stopping of a tree. A process inside a long system call stops only when the call returns.
+const freezeTime = time.Second
+
+// Freeze stops everything below root, until a look finds nothing that runs: a stopped process can't
+// fork. It returns what the last look saw.
+//
+// It stops whole process groups, which is one step for the kernel. Going from process to process, it would
+// never catch up with parents that fork and exit at once. If one member of a group is in the tree, the
+// whole group is, since every leader begins a session.
+//
+// A process without its first thread never looks stopped, so it is killed at once.
+func Freeze(root int) []Process {
+	own := unix.Getpgrp()
+	for begin := time.Now(); ; {
+		list, err := Descendants(root)
+		if err != nil {
+			return nil
+		}
+		asked := map[int]bool{}
+		for _, p := range list {
+			switch {
+			case p.ended():
+				p.Send(unix.SIGKILL)
+				asked[p.PID] = true
+			case p.stopped() || asked[p.group]:
+			case p.group == own || p.group <= 1:
+				p.Send(unix.SIGSTOP)
+				asked[p.PID] = true
+			default:
+				_ = unix.Kill(-p.group, unix.SIGSTOP)
+				asked[p.group] = true
+			}
+		}
+		if len(asked) == 0 || time.Since(begin) > freezeTime {
+			return list
+		}
+	}
+}
+
+// Send signals p unless another process has its pid by now.
+func (p Process) Send(sig unix.Signal) {
+	fd, err := unix.PidfdOpen(p.PID, 0)
+	if err == unix.ESRCH {
+		return
+	}
+	if err != nil { // an old kernel has no pidfds, and a seccomp filter may forbid them
+		_ = unix.Kill(p.PID, sig)
+		return
+	}
+	defer unix.Close(fd)
+	var buf [1024]byte
+	if now, ok := readProcess(p.PID, buf[:]); !ok || now.Start != p.Start {
+		return
+	}
+	if err := unix.PidfdSendSignal(fd, sig, nil, 0); err == unix.ENOSYS || err == unix.EPERM {
+		_ = unix.Kill(p.PID, sig)
+	}
+}
+
+// unusedUser is a user id that no job has: the ids of specs end at 2^31-1.
+const unusedUser = 1<<32 - 3
+
+// signalUser sends sig to every process of uid and to no other: kill(-1) reaches whatever its caller may
+// signal. It takes the user's identity on one thread for that.
+//
+// The thread takes it as its effective user only. A process may kill one whose real user is its own, so
+// that with another real user the job can't kill this thread. In a user namespace unusedUser is not
+// mapped, and there is no other way than to take both.
+func signalUser(uid int, sig unix.Signal) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // if the identity can't be changed back, it stays locked, and the thread ends with the goroutine
+		_, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, unusedUser, uintptr(uid), 0)
+		if errno == unix.EINVAL {
+			_, _, errno = unix.RawSyscall(unix.SYS_SETRESUID, uintptr(uid), uintptr(uid), 0)
+		}
+		if errno != 0 {
+			runtime.UnlockOSThread()
+			return
+		}
+		_ = unix.Kill(-1, sig)
+		if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, 0, 0, 0); errno == 0 {
+			runtime.UnlockOSThread()
+		}
+	}()
+	<-done
+}

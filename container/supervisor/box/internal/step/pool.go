@@ -1,0 +1,168 @@
+//go:build linux
+
+package step
+
+import (
+	"encoding/binary"
+	"errors"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"slipway/container/supervisor/internal/wire"
+)
+
+// spares is how many idle step processes are kept for the next commands.
+const spares = 2
+
+// Pool starts step processes and keeps idle ones. A step process is idle only when its last command has
+// no process left. It is safe for concurrent use.
+type Pool struct {
+	mu     sync.Mutex
+	idle   []*Proc
+	pids   map[int]bool
+	closed bool
+}
+
+// NewPool returns an empty pool.
+func NewPool() *Pool { return &Pool{pids: map[int]bool{}} }
+
+// errClosed is why no step process starts any more.
+var errClosed = errors.New("the box ends")
+
+// Take returns an idle step process, or starts one. The caller gives it to Give or Drop.
+func (p *Pool) Take() (*Proc, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if n := len(p.idle); n > 0 {
+		s := p.idle[n-1]
+		p.idle = p.idle[:n-1]
+		return s, nil
+	}
+	return p.spawn()
+}
+
+// Fill starts a spare process if there is none, so that the next command need not wait for it.
+func (p *Pool) Fill() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.idle) > 0 {
+		return
+	}
+	if s, err := p.spawn(); err == nil { // after an error the next Take tries again, and reports it
+		p.idle = append(p.idle, s)
+	}
+}
+
+// Give takes back a process whose command is over.
+func (p *Pool) Give(s *Proc) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.idle) < spares {
+		p.idle = append(p.idle, s)
+		return
+	}
+	p.forget(s)
+}
+
+// Drop ends a process that shall not be used again.
+func (p *Pool) Drop(s *Proc) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.forget(s)
+}
+
+// forget closes the socket, at which the process ends.
+func (p *Pool) forget(s *Proc) {
+	delete(p.pids, s.pid)
+	_ = s.control.Close()
+}
+
+// Close waits for the process that is being started, and lets no other one start. Call it before you
+// freeze children of this process: between its fork and its exec a child holds the thread that forked it, which
+// the Go runtime then can't stop. A child frozen there would make this whole process stand still for ever.
+func (p *Pool) Close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+}
+
+// Owns reports whether pid is a step process of the pool.
+func (p *Pool) Owns(pid int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.pids[pid]
+}
+
+// spawn starts a step process. It inherits only its socket and stderr.
+func (p *Pool) spawn() (*Proc, error) {
+	if p.closed {
+		return nil, errClosed
+	}
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, os.NewSyscallError("socketpair", err)
+	}
+	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		_, _ = unix.Close(pair[0]), unix.Close(pair[1])
+		return nil, &os.PathError{Op: "open", Path: "/dev/null", Err: err}
+	}
+	arg := Arg
+	if os.Getpid() == 1 {
+		arg = ArgAlone
+	}
+	pid, err := syscall.ForkExec("/proc/self/exe", []string{"box", arg}, &syscall.ProcAttr{
+		Files: []uintptr{uintptr(null), uintptr(null), 2, uintptr(pair[1])},
+		Sys:   &syscall.SysProcAttr{Setsid: true},
+	})
+	_, _ = unix.Close(null), unix.Close(pair[1])
+	if err != nil {
+		_ = unix.Close(pair[0])
+		return nil, os.NewSyscallError("start step process", err)
+	}
+	_ = unix.SetNonblock(pair[0], true)
+	s := &Proc{pid: pid, control: os.NewFile(uintptr(pair[0]), "step")}
+	p.pids[pid] = true
+	return s, nil
+}
+
+// Proc is the box's end of a step process. One command uses it at a time.
+type Proc struct {
+	pid     int
+	control *os.File
+}
+
+// Start hands over a command and the files that become its stdin, stdout and stderr. The caller keeps
+// its own descriptors of them.
+func (s *Proc) Start(cmd wire.Command, fds [3]int) error {
+	return sendFDs(s.control, wire.AppendFrame(nil, wire.Open, 0, cmd.Encode()), fds[:]...)
+}
+
+// Cancel ends the command with its own grace.
+func (s *Proc) Cancel() { s.send(wire.Cancel, nil) }
+
+// Stop ends the command with the given grace.
+func (s *Proc) Stop(grace time.Duration) {
+	s.send(wire.Stop, binary.BigEndian.AppendUint64(nil, uint64(grace)))
+}
+
+// send ignores an error: Wait notices a dead process.
+func (s *Proc) send(t wire.Type, payload []byte) {
+	_ = sendFDs(s.control, wire.AppendFrame(nil, t, 0, payload))
+}
+
+// Wait returns the command's end, or an error if the process itself has ended.
+func (s *Proc) Wait() (wire.Exit, error) {
+	f, err := wire.ReadFrame(s.control, func(n int) []byte { return make([]byte, n) })
+	if err != nil {
+		return wire.Exit{}, err
+	}
+	return wire.DecodeExit(f.Payload)
+}
+
+// Kill ends the process itself. The tree of its command becomes the box's children.
+func (s *Proc) Kill() { _ = unix.Kill(s.pid, unix.SIGKILL) }
