@@ -29,6 +29,34 @@ func prefixMatches(name, prefix string) bool {
 	return ok && (rest == "" || strings.HasSuffix(prefix, "/") || strings.ContainsRune("/:@", rune(rest[0])))
 }
 
+// checkPrefix says what is wrong with an element of Policy.Images, or nothing. A prefix below which no image can be
+// would refuse every job, and show only at the first one.
+func checkPrefix(prefix string) string {
+	if domain, _, ok := strings.Cut(prefix, "/"); !ok || !isDomain(domain) || strings.ContainsAny(prefix, " \t\n*") {
+		return fmt.Sprintf("%q must begin with a registry and a slash, such as \"docker.io/library/\"", prefix)
+	}
+	probes := []string{prefix, prefix + "/x"} // an image, or a folder of them
+	if strings.HasSuffix(prefix, "/") {
+		probes = []string{prefix + "x"}
+	}
+	for _, image := range probes {
+		if (Policy{Images: []string{prefix}}).AllowsImage(image) == nil {
+			return ""
+		}
+	}
+	full, ok := NormalizeImage(probes[0])
+	lower := strings.ToLower(prefix)
+	switch {
+	case strings.Contains(prefix, "@"): // a digest may be cut short
+		return ""
+	case ok:
+		return fmt.Sprintf("no image is below %.80q: an engine calls such a one %.80q", prefix, full)
+	case lower != prefix:
+		return fmt.Sprintf("no image is below %.80q, since their names are in lower case: %.80q", prefix, lower)
+	}
+	return fmt.Sprintf("no image can be below %.80q", prefix)
+}
+
 // NormalizeImage spells an image reference out as registry/repository:tag or …@digest.
 // It reports false for what is no reference, among them an engine's bare image id.
 func NormalizeImage(ref string) (string, bool) {

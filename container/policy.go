@@ -1,7 +1,6 @@
 package container
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,18 +31,18 @@ func Relaxations() []Relaxation {
 // relaxation, and of each resource at most four times the default.
 type Policy struct {
 	// Allow lists what a job may ask for.
-	Allow []Relaxation `json:"allow,omitempty" yaml:"allow,omitempty"`
+	Allow []Relaxation
 	// Always lists what every box gets, asked for or not. It need not be repeated in Allow.
-	Always []Relaxation `json:"always,omitempty" yaml:"always,omitempty"`
+	Always []Relaxation
 	// Max bounds what a job may ask for. A zero field means: four times the default, and for Disk: Memory's bound.
-	Max Resources `json:"max,omitzero" yaml:"max,omitempty"`
+	Max Resources
 	// Images lists the allowed images as prefixes that end at a boundary ("docker.io/library/", "ghcr.io/acme/"). Empty allows all.
-	Images []string `json:"images,omitempty" yaml:"images,omitempty"`
+	Images []string
 }
 
-// PolicyError is a policy that makes no sense itself.
+// PolicyError is one mistake in a policy.
 type PolicyError struct {
-	// Key is where, such as allow[1] or max.memory.
+	// Key is where it stands, such as allow[1] or max.memory: the key of a policy file.
 	Key string
 	// Word is what is written there, if it should be one of a closed list.
 	Word string
@@ -53,6 +52,27 @@ type PolicyError struct {
 
 // Error names the key.
 func (e *PolicyError) Error() string { return "policy: " + e.Key + ": " + e.Detail }
+
+// PolicyErrors are all the mistakes in a policy, at least one. errors.As reaches each *PolicyError.
+type PolicyErrors []*PolicyError
+
+// Error has a line for each mistake.
+func (es PolicyErrors) Error() string {
+	lines := make([]string, len(es))
+	for i, e := range es {
+		lines[i] = e.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap returns the single mistakes.
+func (es PolicyErrors) Unwrap() []error {
+	errs := make([]error, len(es))
+	for i, e := range es {
+		errs[i] = e
+	}
+	return errs
+}
 
 // Apply returns spec with its defaults filled in and Relaxed set to what this
 // policy grants, or an error that matches ErrSpec, or the Denials that say all that was
@@ -73,32 +93,41 @@ func (p Policy) Apply(spec Spec) (Spec, error) {
 	return spec.WithDefaults()
 }
 
-// Validate checks the policy itself. Its error is a *PolicyError, which names the key.
+// Validate checks the policy itself, and finds all its mistakes: its error is PolicyErrors. It is the only place of
+// these rules; readers of policy files add where in the file a key stands.
 func (p Policy) Validate() error {
-	for _, list := range []struct {
-		key  string
-		keys []Relaxation
-	}{{"allow", p.Allow}, {"always", p.Always}} {
-		for i, r := range list.keys {
-			if !slices.Contains(Relaxations(), r) {
-				return &PolicyError{
-					Key: fmt.Sprintf("%s[%d]", list.key, i), Word: string(r), Detail: fmt.Sprintf("%q is none of %v", r, Relaxations()),
-				}
-			}
-		}
-	}
-	var wrong *SpecError
-	if errors.As(p.Max.validate(), &wrong) {
-		return &PolicyError{Key: "max." + strings.TrimPrefix(wrong.Field, "resources."), Detail: wrong.Detail}
-	}
-	for i, prefix := range p.Images {
-		if domain, _, ok := strings.Cut(prefix, "/"); !ok || !isDomain(domain) || strings.ContainsAny(prefix, " \t\n*") {
-			return &PolicyError{
-				Key: fmt.Sprintf("images[%d]", i), Detail: fmt.Sprintf("%q must begin with a registry and a slash, such as \"docker.io/library/\"", prefix),
-			}
-		}
+	errs := slices.Concat(checkRelaxations("allow", p.Allow), checkRelaxations("always", p.Always), p.checkMax(), p.checkImages())
+	if len(errs) > 0 {
+		return errs
 	}
 	return nil
+}
+
+func checkRelaxations(key string, list []Relaxation) (errs PolicyErrors) {
+	for i, r := range list {
+		if !slices.Contains(Relaxations(), r) {
+			errs = append(errs, &PolicyError{
+				Key: fmt.Sprintf("%s[%d]", key, i), Word: string(r), Detail: fmt.Sprintf("%q is none of %v", r, Relaxations()),
+			})
+		}
+	}
+	return errs
+}
+
+func (p Policy) checkMax() (errs PolicyErrors) {
+	for _, wrong := range p.Max.mistakes() {
+		errs = append(errs, &PolicyError{Key: "max." + strings.TrimPrefix(wrong.Field, "resources."), Detail: wrong.Detail})
+	}
+	return errs
+}
+
+func (p Policy) checkImages() (errs PolicyErrors) {
+	for i, prefix := range p.Images {
+		if detail := checkPrefix(prefix); detail != "" {
+			errs = append(errs, &PolicyError{Key: fmt.Sprintf("images[%d]", i), Detail: detail})
+		}
+	}
+	return errs
 }
 
 // grant returns what a box of spec gets beyond the closed defaults, sorted, and what it does not get.

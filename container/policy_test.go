@@ -236,6 +236,35 @@ func TestAllowsImage(t *testing.T) {
 	}
 }
 
+// All mistakes of a policy are told at once, each with its key.
+func TestPolicyValidateFindsAll(t *testing.T) {
+	p := Policy{
+		Allow: []Relaxation{RelaxRootSteps, "root"}, Always: []Relaxation{"x"},
+		Max:    Resources{CPUs: -1, Memory: 1, Files: 1},
+		Images: []string{"ghcr.io/acme/", "alpine", "ghcr.io/Acme/", "index.docker.io/library/", "ghcr.io/a@sha256:12"},
+	}
+	var all PolicyErrors
+	if err := p.Validate(); !errors.As(err, &all) {
+		t.Fatalf("got %v, want PolicyErrors", err)
+	}
+	var keys []string
+	for _, e := range all {
+		keys = append(keys, e.Key)
+	}
+	want := []string{"allow[1]", "always[0]", "max.cpus", "max.memory", "max.files", "images[1]", "images[2]", "images[3]"}
+	if !slices.Equal(keys, want) {
+		t.Errorf("got keys %q, want %q", keys, want)
+	}
+	for i, part := range map[int]string{0: `"root" is none of`, 6: `"ghcr.io/acme/"`, 7: `an engine calls such a one "docker.io/library/x:latest"`} {
+		if !strings.Contains(all[i].Detail, part) {
+			t.Errorf("%s: got %q, want it to contain %q", all[i].Key, all[i].Detail, part)
+		}
+	}
+	if err := p.Validate(); strings.Count(err.Error(), "\n") != len(all)-1 {
+		t.Errorf("got %q, want a line for each mistake", err)
+	}
+}
+
 func TestPolicyValidate(t *testing.T) {
 	for _, tt := range []struct {
 		policy Policy

@@ -159,17 +159,25 @@ func checkMaps(env, labels map[string]string) error {
 	return nil
 }
 
-// validate checks the lower bounds. A zero field is a default to come.
+// validate returns the first mistake, or nil.
 func (r Resources) validate() error {
+	if all := r.mistakes(); len(all) > 0 {
+		return all[0]
+	}
+	return nil
+}
+
+// mistakes finds the fields that are out of bounds. A zero field is a default to come.
+func (r Resources) mistakes() (all []*SpecError) {
 	if math.IsNaN(r.CPUs) || r.CPUs < 0 || r.CPUs > 0 && r.CPUs < MinCPUs || r.CPUs > 1<<20 {
-		return specError("resources.cpus", "%v is below %v, or no sensible number", r.CPUs, MinCPUs)
+		all = append(all, specError("resources.cpus", "%v is below %v, or no sensible number", r.CPUs, MinCPUs))
 	}
 	for _, f := range r.fields() {
 		if v := *f.value; v < 0 || v > 0 && v < f.min || v > 1<<50 {
-			return specError("resources."+f.name, "%s is below %s, or no sensible number", f.text(v), f.text(f.min))
+			all = append(all, specError("resources."+f.name, "%s is below %s, or no sensible number", f.text(v), f.text(f.min)))
 		}
 	}
-	return nil
+	return all
 }
 
 // field is one whole-number limit, by the name it has in a job.
@@ -231,6 +239,6 @@ func (s Spec) CheckCommand(cmd Command) error {
 	return checkMaps(cmd.Env, nil)
 }
 
-func specError(field, format string, args ...any) error {
+func specError(field, format string, args ...any) *SpecError {
 	return &SpecError{Field: field, Detail: fmt.Sprintf(format, args...)}
 }
