@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"slipway/cmd/internal/cli"
-	"slipway/cmd/internal/live"
+	"slipway/cmd/internal/sanitize"
 	"slipway/job"
 )
 
@@ -93,7 +93,7 @@ func (a *app) listDead(ctx context.Context, c job.Client, output cli.Output) err
 		if f := d.Status.LastFailure; f != nil {
 			last = fmt.Sprintf("%s: %s", f.Reason, f.Message)
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\n", d.ID, live.Line(d.Queue), live.Line(string(d.Status.Reason)), stamp(d.At), live.Line(d.Status.Name), live.Line(last))
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\n", d.ID, sanitize.Line(d.Queue), sanitize.Line(string(d.Status.Reason)), stamp(d.At), sanitize.Line(d.Status.Name), sanitize.Line(last))
 	}
 	return tw.Flush()
 }

@@ -15,7 +15,8 @@ import (
 
 	"slipway/cmd/internal/cli"
 	"slipway/cmd/internal/exit"
-	"slipway/cmd/internal/live"
+	"slipway/cmd/internal/sanitize"
+	"slipway/cmd/internal/watch"
 	"slipway/job"
 	"slipway/job/natsqueue"
 )
@@ -51,7 +52,7 @@ func printStatus(w io.Writer, st job.Status) error {
 	tw := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	row := func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(tw, "%s\t%s\n", name, live.Line(value))
+			fmt.Fprintf(tw, "%s\t%s\n", name, sanitize.Line(value))
 		}
 	}
 	row("job", string(st.ID))
@@ -171,8 +172,8 @@ func (a *app) list(ctx context.Context, c job.Client, q job.ListQuery, output cl
 			}
 			continue
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%d\t%s\t%s\n", st.ID, live.Line(string(st.State)), live.Line(string(st.Reason)), live.Line(st.Queue),
-			st.Attempt, stamp(st.SubmittedAt), live.Line(st.Name))
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%d\t%s\t%s\n", st.ID, sanitize.Line(string(st.State)), sanitize.Line(string(st.Reason)), sanitize.Line(st.Queue),
+			st.Attempt, stamp(st.SubmittedAt), sanitize.Line(st.Name))
 	}
 	return tw.Flush()
 }
@@ -200,9 +201,9 @@ With --output json the lines are those of submit run -o json, the result only wi
 			}
 			p := a.sys.Printer(*output, *raw)
 			if !*follow {
-				return live.Replay(ctx, c, ids[0], p)
+				return watch.Stored(ctx, c, ids[0], p)
 			}
-			r, err := live.Follow(ctx, c, ids[0], p)
+			r, err := watch.Job(ctx, c, ids[0], p)
 			if err != nil {
 				return fmt.Errorf("logs of %s: %w", ids[0], err)
 			}

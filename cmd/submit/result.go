@@ -9,9 +9,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"slipway/cmd/internal/cli"
+	"slipway/cmd/internal/display"
 	"slipway/cmd/internal/exit"
-	"slipway/cmd/internal/live"
+	"slipway/cmd/internal/watch"
 	"slipway/job"
+	"slipway/job/follow"
 )
 
 func newResult(a *app) *cobra.Command {
@@ -53,7 +55,7 @@ func (a *app) result(ctx context.Context, c job.Client, id job.ID, wait bool, ou
 	} else {
 		screen := a.sys.Screen(false)
 		screen.Err = a.sys.Out // here the result is what was asked for
-		live.NewHuman(screen).ResultInFull(r)
+		display.NewHuman(screen).ResultInFull(r)
 	}
 	return exit.Silent(exit.Outcome(r.Outcome))
 }
@@ -66,18 +68,12 @@ func (a *app) await(ctx context.Context, c job.Client, id job.ID, wait bool) (*j
 	case err != nil:
 		return nil, err
 	case st.State.Final():
-		return live.Await(ctx, c, id)
+		return follow.Result(ctx, c, id)
 	case !wait:
 		return nil, fmt.Errorf("result of job %s: there is none yet, the job is %s; add --wait to wait for it", id, st.State)
 	}
-	return live.Follow(ctx, c, id, remarks{a.sys.Printer(cli.Text, false)})
+	return watch.Result(ctx, c, id, a.sys.Printer(cli.Text, false))
 }
-
-// remarks passes on what the program itself has to say, and nothing of the job.
-type remarks struct{ live.Printer }
-
-func (remarks) Event(job.Event)    {}
-func (remarks) Result(*job.Result) {}
 
 // keptDays is how long a decided job is known, unless a program of one's own sets the queue up otherwise.
 const keptDays = 30

@@ -9,7 +9,7 @@ import (
 
 	"slipway/cmd/internal/cli"
 	"slipway/cmd/internal/exit"
-	"slipway/cmd/internal/live"
+	"slipway/cmd/internal/sanitize"
 	"slipway/cmd/internal/settings"
 	"slipway/job"
 )
@@ -78,7 +78,7 @@ func (a *app) open(ctx context.Context, do func(c job.Client) error) error {
 	}
 	for _, v := range a.set.UnknownEnv(a.sys.Environ) {
 		if v.Meant != "" { // any other one may be a worker's on the same machine
-			fmt.Fprintln(a.sys.Err, live.Line(v.String()))
+			fmt.Fprintln(a.sys.Err, sanitize.Line(v.String()))
 		}
 	}
 	client, closeClient, err := a.connect(ctx, a.nats)

@@ -10,8 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"slipway/cmd/internal/cli"
+	"slipway/cmd/internal/display"
 	"slipway/cmd/internal/exit"
-	"slipway/cmd/internal/live"
+	"slipway/cmd/internal/watch"
 	"slipway/job"
 )
 
@@ -58,7 +59,7 @@ func (a *app) prepare(file string, o *cli.Overrides) (*job.Job, error) {
 	return j, o.Apply(j, time.Now())
 }
 
-func (a *app) run(ctx context.Context, j *job.Job, p live.Printer) error {
+func (a *app) run(ctx context.Context, j *job.Job, p display.Printer) error {
 	submitCtx, stop := a.sys.Interruptible(ctx)
 	defer stop()
 	return a.open(submitCtx, func(c job.Client) error {
@@ -71,7 +72,7 @@ func (a *app) run(ctx context.Context, j *job.Job, p live.Printer) error {
 		if known {
 			p.Note("a job of this id was submitted before; following that one")
 		}
-		r, err := live.FollowInterruptible(ctx, c, j.ID, p, a.sys.Interrupts, "leaves it alone")
+		r, err := watch.Interruptible(ctx, c, j.ID, p, a.sys.Interrupts, "leaves it alone")
 		if errors.Is(err, job.ErrNotSetUp) || errors.Is(err, job.ErrNotFound) {
 			// It was when the job was accepted: the queue lost it, the caller made no mistake.
 			return &exit.Error{Code: exit.Errored, Err: fmt.Errorf("follow job %s: %w", j.ID, err)}
@@ -126,7 +127,7 @@ With --output json it prints {"kind":"submitted","job_id":…,"name":…,"queue"
 				fmt.Fprintln(a.sys.Err, "a job of this id was submitted before")
 			}
 			if *output == cli.JSON {
-				return json.NewEncoder(a.sys.Out).Encode(live.NewSubmission(j))
+				return json.NewEncoder(a.sys.Out).Encode(display.NewSubmission(j))
 			}
 			_, err = fmt.Fprintln(a.sys.Out, j.ID)
 			return err

@@ -8,8 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"slipway/cmd/internal/cli"
+	"slipway/cmd/internal/display"
 	"slipway/cmd/internal/exit"
-	"slipway/cmd/internal/live"
+	"slipway/cmd/internal/sanitize"
 	"slipway/job"
 )
 
@@ -70,12 +71,12 @@ func (a *app) printVerdict(file string, j *job.Job, err error, output cli.Output
 		return json.NewEncoder(a.sys.Out).Encode(v)
 	case errors.As(err, &many):
 		for _, e := range many {
-			fmt.Fprintln(a.sys.Out, live.Line(e.In(file)))
+			fmt.Fprintln(a.sys.Out, sanitize.Line(e.In(file)))
 		}
 	case err != nil:
-		fmt.Fprintln(a.sys.Out, live.Line(err.Error()))
+		fmt.Fprintln(a.sys.Out, sanitize.Line(err.Error()))
 	default:
-		fmt.Fprintf(a.sys.Out, "%s: valid, %s\n", file, live.Count(len(j.Steps), "step"))
+		fmt.Fprintf(a.sys.Out, "%s: valid, %s\n", file, display.Count(len(j.Steps), "step"))
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 
 	"slipway/cmd/internal/cli"
 	"slipway/cmd/internal/exit"
-	"slipway/cmd/internal/live"
+	"slipway/cmd/internal/sanitize"
 	"slipway/cmd/internal/settings"
 )
 
@@ -56,7 +56,7 @@ says where each came from. Secrets are masked. With --output json it prints
 			return err
 		}
 		for _, v := range c.unknownEnv(a.sys.Environ) {
-			fmt.Fprintln(a.sys.Err, live.Line(v.String()))
+			fmt.Fprintln(a.sys.Err, sanitize.Line(v.String()))
 		}
 		return c.print(a.sys.Out, *output)
 	}
@@ -77,7 +77,7 @@ func (c *config) print(w io.Writer, output cli.Output) error {
 	}
 	var rows []row
 	for _, s := range c.set.List() {
-		rows = append(rows, row{s.Key, live.Line(s.Display()), s.Source(), s.Flag(), s.Env()})
+		rows = append(rows, row{s.Key, sanitize.Line(s.Display()), s.Source(), s.Flag(), s.Env()})
 	}
 	if output == cli.JSON {
 		enc := json.NewEncoder(w)

@@ -13,8 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"slipway/cmd/internal/cli"
+	"slipway/cmd/internal/display"
 	"slipway/cmd/internal/exit"
-	"slipway/cmd/internal/live"
+	"slipway/cmd/internal/sanitize"
 	"slipway/container"
 	"slipway/container/docker"
 	"slipway/job"
@@ -97,7 +98,7 @@ func printFinding(w io.Writer, f finding) {
 }
 
 func indent(s string) string {
-	return strings.ReplaceAll(strings.TrimSpace(live.Text(s)), "\n", "\n                ")
+	return strings.ReplaceAll(strings.TrimSpace(sanitize.Text(s)), "\n", "\n                ")
 }
 
 // doctor runs the checks. One that fails doesn't keep the others from running.
@@ -147,7 +148,7 @@ func (d *doctor) engine(ctx context.Context) {
 		return
 	}
 	d.say("engine", ok, fmt.Sprintf("Docker %s, API %s, %s/%s, %d processors, %s of memory, at %s",
-		e.Version, e.API, e.OS, e.Arch, e.CPUs, live.Size(e.Memory), e.Host), "")
+		e.Version, e.API, e.OS, e.Arch, e.CPUs, display.Size(e.Memory), e.Host), "")
 	for _, w := range e.Warnings {
 		d.say("engine", warn, w, "")
 	}
@@ -173,7 +174,7 @@ func (d *doctor) box(ctx context.Context, p *docker.Provider) {
 		d.say("box", fail, err.Error(), "what the engine says about it: docker events, and the daemon's log")
 		return
 	}
-	d.say("box", ok, fmt.Sprintf("made of %s: first command after %s, gone after %s", d.image, live.Short(took), live.Short(time.Since(begun))), "")
+	d.say("box", ok, fmt.Sprintf("made of %s: first command after %s, gone after %s", d.image, display.Short(took), display.Short(time.Since(begun))), "")
 }
 
 func (d *doctor) tryBox(ctx context.Context, p *docker.Provider, image container.Image) (first time.Duration, err error) {
@@ -259,7 +260,7 @@ func (d *doctor) clock(ctx context.Context) {
 // judgeClock compares our time with theirs, which knows whole seconds.
 func judgeClock(ours, theirs time.Time) (check string, s status, detail, advice string) {
 	off := ours.Sub(theirs.Add(500 * time.Millisecond)).Abs()
-	detail = fmt.Sprintf("the store's clock and ours differ by about %s", live.Short(max(off-500*time.Millisecond, 0)))
+	detail = fmt.Sprintf("the store's clock and ours differ by about %s", display.Short(max(off-500*time.Millisecond, 0)))
 	switch {
 	case off > clockFail:
 		return "clock", fail, detail, "set the clock of this machine or of the store's: with 15 minutes every request is refused"

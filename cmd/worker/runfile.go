@@ -11,8 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"slipway/cmd/internal/cli"
+	"slipway/cmd/internal/display"
 	"slipway/cmd/internal/exit"
-	"slipway/cmd/internal/live"
+	"slipway/cmd/internal/watch"
 	"slipway/container"
 	"slipway/job"
 )
@@ -58,7 +59,7 @@ func newRun(a *app) *cobra.Command {
 	return cmd
 }
 
-func (a *app) runFile(ctx context.Context, t *toolConfig, j *job.Job, p live.Printer) (err error) {
+func (a *app) runFile(ctx context.Context, t *toolConfig, j *job.Job, p display.Printer) (err error) {
 	dir := t.data
 	if dir == "" {
 		if dir, err = os.MkdirTemp("", "slipway-run-"); err != nil {
@@ -87,7 +88,7 @@ func (a *app) runFile(ctx context.Context, t *toolConfig, j *job.Job, p live.Pri
 }
 
 // oneJob runs a worker until the result of j is there.
-func (a *app) oneJob(ctx context.Context, t *toolConfig, e *embedded, provider container.Provider, j *job.Job, p live.Printer) (*job.Result, error) {
+func (a *app) oneJob(ctx context.Context, t *toolConfig, e *embedded, provider container.Provider, j *job.Job, p display.Printer) (*job.Result, error) {
 	log := newLogger(t.log, a.sys.Err)
 	s := e.service("run")
 	s.provider, s.log, s.say = provider, log, p.Note
@@ -112,9 +113,9 @@ func (a *app) oneJob(ctx context.Context, t *toolConfig, e *embedded, provider c
 		}
 		ended <- err
 	}()
-	result, err := live.FollowInterruptible(followCtx, client, j.ID, p, a.sys.Interrupts, "ends this program")
+	result, err := watch.Interruptible(followCtx, client, j.ID, p, a.sys.Interrupts, "ends this program")
 	stop()
-	if errors.Is(err, live.ErrDetached) {
+	if errors.Is(err, watch.ErrDetached) {
 		err = cli.ErrInterrupted
 	}
 	return result, errors.Join(err, <-ended)

@@ -9,6 +9,7 @@ import (
 
 	"slipway/container/mock"
 	"slipway/job"
+	"slipway/job/follow"
 	"slipway/job/natsqueue"
 	"slipway/job/natsqueue/natsserver"
 	"slipway/runner"
@@ -21,17 +22,17 @@ func submit(ctx context.Context, q *natsqueue.Conn) error {
 	if err := client.Submit(ctx, j); err != nil {
 		return err
 	}
-	for e, err := range client.Follow(ctx, j.ID, true) { // ends with the job
+	for u, err := range follow.Job(ctx, client, j.ID) { // ends with the job; waits for a queue that is away
 		if err != nil {
 			return err
 		}
-		os.Stdout.Write(e.Data) // of output; other events have none
+		switch u := u.(type) {
+		case follow.Event: // each one once, also over a lost connection
+			os.Stdout.Write(u.Data) // only events of output have data
+		case follow.Ended:
+			fmt.Println(u.Result.Outcome) // u.Result.Reason says why, unless it is succeeded
+		}
 	}
-	r, err := client.Result(ctx, j.ID)
-	if err != nil {
-		return err
-	}
-	fmt.Println(r.Outcome) // r.Reason says why, if it is no success
 	return nil
 }
 

@@ -15,9 +15,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"slipway/cmd/internal/display"
 	"slipway/cmd/internal/exit"
-	"slipway/cmd/internal/live"
+	"slipway/cmd/internal/sanitize"
 	"slipway/cmd/internal/settings"
+	"slipway/cmd/internal/watch"
 )
 
 // ErrInterrupted says that the program was asked to end by a signal.
@@ -63,11 +65,11 @@ func Execute(ctx context.Context, sys System, root *cobra.Command, args []string
 		err = exit.Usagef("%w\nSee %s --help", err, cmd.CommandPath())
 	}
 	code, say := exit.Code(err)
-	if errors.Is(err, ErrInterrupted) || errors.Is(err, live.ErrDetached) {
+	if errors.Is(err, ErrInterrupted) || errors.Is(err, watch.ErrDetached) {
 		code = exit.Canceled
 	}
 	if say != nil {
-		fmt.Fprintf(sys.Err, "%s: %s\n", root.Name(), strings.TrimRight(live.Text(say.Error()), "\n"))
+		fmt.Fprintf(sys.Err, "%s: %s\n", root.Name(), strings.TrimRight(sanitize.Text(say.Error()), "\n"))
 	}
 	return code
 }
@@ -140,16 +142,16 @@ func AddOutput(cmd *cobra.Command) *Output {
 }
 
 // Screen returns the options of a Printer on this system.
-func (s System) Screen(raw bool) live.Options {
-	return live.Options{Out: s.Out, Err: s.Err, Color: s.color(), Raw: raw, Quote: isTerminal(s.Out) && !raw}
+func (s System) Screen(raw bool) display.Options {
+	return display.Options{Out: s.Out, Err: s.Err, Color: s.color(), Raw: raw, Quote: isTerminal(s.Out) && !raw}
 }
 
 // Printer returns the Printer that o and raw ask for.
-func (s System) Printer(o Output, raw bool) live.Printer {
+func (s System) Printer(o Output, raw bool) display.Printer {
 	if o == JSON {
-		return live.NewJSON(s.Screen(raw))
+		return display.NewJSON(s.Screen(raw))
 	}
-	return live.NewHuman(s.Screen(raw))
+	return display.NewHuman(s.Screen(raw))
 }
 
 // color follows https://no-color.org: colors on a terminal unless NO_COLOR is set.

@@ -1,4 +1,4 @@
-package live
+package watch
 
 import (
 	"context"
@@ -13,15 +13,13 @@ import (
 // scripted is a client whose queue misbehaves as told.
 type scripted struct {
 	job.Client
-	events   []job.Event // stored from the start
-	breakAt  int         // the first Follow ends with ErrUnavailable after so many; 0: never
-	follows  int
+	events   []job.Event   // stored from the start
 	noFinish bool          // Follow never ends by itself: the last event got lost
 	lastIn   time.Duration // when the last event comes
 	resultIn time.Duration // when the result is there
 	result   *job.Result
-	failing  int // so many Results fail with ErrUnavailable first
 	unknown  bool
+	denied   error // of Follow
 	state    job.State
 	cancels  []job.CancelMode
 	canceled chan struct{}
@@ -30,14 +28,13 @@ type scripted struct {
 
 func (s *scripted) Follow(ctx context.Context, _ job.ID, wait bool) iter.Seq2[job.Event, error] {
 	return func(yield func(job.Event, error) bool) {
-		s.follows++
+		if s.denied != nil {
+			yield(job.Event{}, s.denied)
+			return
+		}
 		for i, e := range s.events {
-			if s.breakAt > 0 && s.follows == 1 && i == s.breakAt {
-				yield(job.Event{}, job.ErrUnavailable)
-				return
-			}
 			if i == len(s.events)-1 {
-				_ = sleep(ctx, s.lastIn)
+				pause(ctx, s.lastIn)
 			}
 			if !yield(e, nil) {
 				return
@@ -49,13 +46,16 @@ func (s *scripted) Follow(ctx context.Context, _ job.ID, wait bool) iter.Seq2[jo
 	}
 }
 
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
+
 func (s *scripted) Result(ctx context.Context, _ job.ID) (*job.Result, error) {
 	if s.unknown {
 		return nil, job.ErrNotFound
-	}
-	if s.failing > 0 {
-		s.failing--
-		return nil, fmt.Errorf("read result: %w", job.ErrUnavailable)
 	}
 	select {
 	case <-time.After(s.resultIn):
@@ -107,7 +107,7 @@ func code(n int) func(*job.Event) {
 }
 
 func wholeJob() []job.Event {
-	return []job.Event{
+	events := []job.Event{
 		news(1, job.EventClaimed, func(e *job.Event) { e.Text = "worker w1" }),
 		news(2, job.EventPhase, func(e *job.Event) { e.Text = "pull_image" }),
 		news(4, job.EventPhase, func(e *job.Event) { e.Text = "create" }),
@@ -120,6 +120,10 @@ func wholeJob() []job.Event {
 		news(11, job.EventPhase, func(e *job.Event) { e.Text = "push_workspace" }),
 		news(12, job.EventFinished, nil),
 	}
+	for i := range events {
+		events[i].Seq = uint64(i) + 1 // what news was given is the time
+	}
+	return events
 }
 
 var failed = &job.Result{

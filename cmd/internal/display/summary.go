@@ -1,10 +1,11 @@
-package live
+package display
 
 import (
 	"fmt"
 	"strings"
 	"time"
 
+	"slipway/cmd/internal/sanitize"
 	"slipway/job"
 )
 
@@ -19,13 +20,13 @@ func (p *Human) result(r *job.Result, changes int) {
 	p.close("")
 	p.say("%s", p.paint(outcomeColor(r.Outcome)+";"+bold, headline(r)))
 	if r.Message != "" {
-		p.say("  %s", Line(r.Message))
+		p.say("  %s", sanitize.Line(r.Message))
 	}
 	if line := phaseLine(r.Phases); line != "" {
 		p.say("  %s", p.paint(dim, line))
 	}
 	if len(r.Relaxed) > 0 {
-		p.say("  %s", p.paint(yellow, "relaxed for this job: "+Line(strings.Join(r.Relaxed, ", "))))
+		p.say("  %s", p.paint(yellow, "relaxed for this job: "+sanitize.Line(strings.Join(r.Relaxed, ", "))))
 	}
 	if r.Workspace != nil {
 		p.workspace(r.Workspace, changes)
@@ -35,7 +36,7 @@ func (p *Human) result(r *job.Result, changes int) {
 // ResultInFull prints a result to somebody who did not follow the job: with the
 // steps and the output of those that failed.
 func (p *Human) ResultInFull(r *job.Result) {
-	p.say("%s  %s", p.paint(bold, string(r.JobID)), Line(r.Name))
+	p.say("%s  %s", p.paint(bold, string(r.JobID)), sanitize.Line(r.Name))
 	for _, s := range r.Steps {
 		p.stepResult(s)
 	}
@@ -52,7 +53,7 @@ func (p *Human) stepResult(s job.StepResult) {
 	}
 	p.say("%s", p.paint(statusColor(s.Status), line))
 	if s.Message != "" {
-		p.say("    %s", Line(s.Message))
+		p.say("    %s", sanitize.Line(s.Message))
 	}
 	if s.Status != job.StepSucceeded {
 		p.excerpt(s.Output)
@@ -60,21 +61,21 @@ func (p *Human) stepResult(s job.StepResult) {
 }
 
 func (p *Human) excerpt(o job.Output) {
-	for line := range strings.Lines(Text(o.Head)) {
+	for line := range strings.Lines(sanitize.Text(o.Head)) {
 		p.say("  %s%s", p.paint(dim, "│ "), strings.TrimSuffix(line, "\n"))
 	}
 	if o.Elided > 0 {
 		p.say("  %s", p.paint(dim, fmt.Sprintf("… %s left out …", Size(o.Elided))))
 	}
-	for line := range strings.Lines(Text(o.Tail)) {
+	for line := range strings.Lines(sanitize.Text(o.Tail)) {
 		p.say("  %s%s", p.paint(dim, "│ "), strings.TrimSuffix(line, "\n"))
 	}
 }
 
 func headline(r *job.Result) string {
-	s := strings.ReplaceAll(Line(string(r.Outcome)), "_", " ")
+	s := strings.ReplaceAll(sanitize.Line(string(r.Outcome)), "_", " ")
 	if r.Reason != "" {
-		s += " (" + strings.ReplaceAll(Line(string(r.Reason)), "_", " ") + ")"
+		s += " (" + strings.ReplaceAll(sanitize.Line(string(r.Reason)), "_", " ") + ")"
 	}
 	if from, to := r.SubmittedAt, r.FinishedAt; !from.IsZero() && to.After(from) {
 		s += " in " + Short(to.Sub(from))
@@ -118,18 +119,18 @@ func phaseLine(ph job.Phases) string {
 func (p *Human) workspace(w *job.WorkspaceResult, most int) {
 	saved := fmt.Sprintf("%s (%s) pushed, %d deleted", Count(w.FilesPushed, "file"), Size(w.BytesPushed), w.FilesDeleted)
 	if w.NotSaved != "" { // not the push of nothing that it looks like
-		saved = "changes not saved (" + Line(w.NotSaved) + ")"
+		saved = "changes not saved (" + sanitize.Line(w.NotSaved) + ")"
 	}
-	p.say("  workspace %s: %s pulled, %s", Line(w.Prefix), Count(w.FilesPulled, "file"), saved)
+	p.say("  workspace %s: %s pulled, %s", sanitize.Line(w.Prefix), Count(w.FilesPulled, "file"), saved)
 	listed := w.Changes[:min(len(w.Changes), most)]
 	for _, c := range listed {
-		p.say("    %s %s", changeMark(c.Kind), Line(c.Path))
+		p.say("    %s %s", changeMark(c.Kind), sanitize.Line(c.Path))
 	}
 	if more := len(w.Changes) - len(listed) + w.ChangesElided; more > 0 {
 		p.say("    … and %d more", more)
 	}
 	for _, s := range w.Skipped {
-		p.say("    %s", p.paint(yellow, "not stored: "+Line(s)))
+		p.say("    %s", p.paint(yellow, "not stored: "+sanitize.Line(s)))
 	}
 }
 

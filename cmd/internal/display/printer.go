@@ -1,10 +1,9 @@
-package live
+package display
 
 import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"time"
 
 	"slipway/job"
 )
@@ -81,43 +80,4 @@ func queueOf(j *job.Job) string {
 		return job.DefaultQueue
 	}
 	return j.Queue
-}
-
-// Short writes a duration as a person would say it.
-func Short(d time.Duration) string {
-	switch {
-	case d <= 0:
-		return "0s"
-	case d < time.Millisecond:
-		return "<1ms"
-	case d < time.Second:
-		return d.Round(time.Millisecond).String()
-	case d < 10*time.Second:
-		return d.Round(10 * time.Millisecond).String()
-	case d < time.Minute:
-		return d.Round(100 * time.Millisecond).String()
-	}
-	return d.Round(time.Second).String()
-}
-
-// Size writes a number of bytes as a person would say it.
-func Size(n int64) string {
-	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
-	f, i := float64(n), 0
-	for f >= 1024 && i < len(units)-1 {
-		f /= 1024
-		i++
-	}
-	if i == 0 {
-		return fmt.Sprintf("%d B", n)
-	}
-	return fmt.Sprintf("%.1f %s", f, units[i])
-}
-
-// Count writes n things, with an s where it belongs.
-func Count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
 }

@@ -1,4 +1,4 @@
-package live
+package sanitize
 
 import (
 	"bytes"
@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-func TestCleaner(t *testing.T) {
+func TestFilter(t *testing.T) {
 	for name, tc := range map[string]struct{ in, want string }{
 		"plain":                      {"hello\n\tworld ünïcode 日本\n", "hello\n\tworld ünïcode 日本\n"},
 		"colors":                     {"\x1b[1;31mred\x1b[0m", "red"},
@@ -42,11 +42,11 @@ func TestLine(t *testing.T) {
 	}
 }
 
-func FuzzCleaner(f *testing.F) {
+func FuzzFilter(f *testing.F) {
 	f.Add([]byte("a\x1b]0;x\x1b\\\x1b[31mb\r\n\xe6\x97\xa5"), uint(3))
 	f.Add([]byte("\x9b\u009b1m\u202e\x1b\x1b[\x1bP"), uint(1))
 	f.Fuzz(func(t *testing.T, in []byte, size uint) {
-		var whole, pieces Cleaner
+		var whole, pieces Filter
 		want := append(whole.Clean(in), whole.Flush()...)
 		var got []byte
 		for rest := in; len(rest) > 0; {

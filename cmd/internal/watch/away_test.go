@@ -1,17 +1,19 @@
-package live
+package watch
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"slipway/cmd/internal/display"
 	"slipway/job"
 )
 
 // A queue that goes away in the middle of a job says so to nobody who waits for news.
-func TestFollow_QueueAway(t *testing.T) {
+func TestJob_QueueAway(t *testing.T) {
 	const lost, back = "connection to the queue lost; reconnecting\n", "connection to the queue is back\n"
 	for _, tc := range []struct {
 		name   string
@@ -31,7 +33,7 @@ func TestFollow_QueueAway(t *testing.T) {
 				defer begin.Stop()
 				end := time.AfterFunc(9*time.Second+tc.away, func() { s.away.Store(false) })
 				defer end.Stop()
-				if _, err := Follow(t.Context(), s, "X", NewHuman(Options{Out: &out, Err: &errOut})); err != nil {
+				if _, err := Job(t.Context(), s, "X", display.NewHuman(display.Options{Out: &out, Err: &errOut})); err != nil {
 					t.Fatal(err)
 				}
 				text := errOut.String()
@@ -46,18 +48,32 @@ func TestFollow_QueueAway(t *testing.T) {
 	}
 }
 
-func TestFollow_QueueAwayInJSON(t *testing.T) {
+func TestJob_QueueAwayInJSON(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out, errOut bytes.Buffer
 		s := &scripted{events: wholeJob()[:3], noFinish: true, result: failed, resultIn: time.Minute}
 		s.away.Store(true)
-		if _, err := Follow(t.Context(), s, "X", NewJSON(Options{Out: &out, Err: &errOut})); err != nil {
+		if _, err := Job(t.Context(), s, "X", display.NewJSON(display.Options{Out: &out, Err: &errOut})); err != nil {
 			t.Fatal(err)
 		}
 		if got := strings.Count(out.String(), "\n"); got != 4 {
 			t.Errorf("got %d lines on stdout, want three events and the result:\n%s", got, &out)
 		}
 		if got, want := errOut.String(), "connection to the queue lost; reconnecting\n"; got != want {
+			t.Errorf("stderr: got %q, want %q", got, want)
+		}
+	})
+}
+
+// TestJob_EventsUnreadable: the queue answers, and does not let us read the events.
+func TestJob_EventsUnreadable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out, errOut bytes.Buffer
+		s := &scripted{denied: errors.New("permission denied"), state: job.StateRunning, result: failed, resultIn: time.Minute}
+		if _, err := Job(t.Context(), s, "X", display.NewJSON(display.Options{Out: &out, Err: &errOut})); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := errOut.String(), "the events can't be read: permission denied; trying again\n"; got != want {
 			t.Errorf("stderr: got %q, want %q", got, want)
 		}
 	})

@@ -1,4 +1,4 @@
-package live
+package display
 
 import (
 	"bytes"
@@ -57,5 +57,49 @@ func TestHuman_NotSaved(t *testing.T) {
 	}})
 	if want := "  workspace demo/quote: 12 files pulled, changes not saved (push: on_success)\n"; !strings.HasSuffix(errOut.String(), want) {
 		t.Errorf("got %q, want it to end with %q", errOut.String(), want)
+	}
+}
+
+// Somebody who waits for an image that can't be pulled sees how long that may go on.
+func TestHuman_Retry(t *testing.T) {
+	for want, change := range map[string]func(*job.Event){
+		"next try in 40s, 8 tries left": func(e *job.Event) {
+			e.Class, e.Left, e.NotBefore = job.ClassInfra, 8, e.Time.Add(40*time.Second-time.Microsecond)
+		},
+		"next try in 5m0s, the last one": func(e *job.Event) { e.Class, e.Left, e.NotBefore = job.ClassInfra, 1, e.Time.Add(5*time.Minute) },
+		"next try at once, 2 tries left": func(e *job.Event) { e.Class, e.Left = job.ClassJob, 2 },
+		"next try at once, at no cost":   func(e *job.Event) { e.Class = job.ClassShutdown },
+	} {
+		var errOut bytes.Buffer
+		NewHuman(Options{Out: &errOut, Err: &errOut}).Event(news(3, job.EventRetry, func(e *job.Event) {
+			e.Attempt, e.Reason, e.Text = 3, job.ReasonImagePull, "pull x: \x1b[2Jno route"
+			change(e)
+		}))
+		if got, want := errOut.String(), "attempt 3 ended (image_pull): pull x: no route; "+want+"\n"; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func TestHuman_HostileNames(t *testing.T) {
+	var out, errOut bytes.Buffer
+	p := NewHuman(Options{Out: &out, Err: &errOut, Quote: true})
+	p.Submitted(&job.Job{Name: "x\x1b]0;t\x07\nsucceeded"})
+	p.Event(news(1, job.EventStepStart, func(e *job.Event) { e.Name = "a\r\x1b[1A" }))
+	p.Event(output(2, "stdout", "no newline"))
+	p.Event(output(3, "stderr", "succeeded in 1s\r\x1b[2Kfake"))
+	p.Event(news(4, job.EventStepEnd, code(0)))
+	p.ResultInFull(&job.Result{
+		Outcome: job.Failed, Message: "m\x1b[0m", Name: "\u202e",
+		Steps: []job.StepResult{{Name: "s\x1b", Status: job.StepFailed, Message: "\x07", Output: job.Output{Head: "\x1b[H", Elided: 5, Tail: "t\x1b[J"}}},
+	})
+	all := out.String() + errOut.String()
+	if strings.ContainsAny(all, "\x1b\x07\r") || strings.ContainsRune(all, '\u202e') {
+		t.Errorf("hostile bytes got through: %q", all)
+	}
+	for line := range strings.Lines(errOut.String()) {
+		if strings.HasPrefix(line, "succeeded") || strings.HasPrefix(line, "fake") {
+			t.Errorf("a line of the job passes for ours: %q", line)
+		}
 	}
 }

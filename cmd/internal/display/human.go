@@ -1,4 +1,4 @@
-package live
+package display
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"slipway/cmd/internal/sanitize"
 	"slipway/job"
 )
 
@@ -69,7 +70,7 @@ func (p *Human) closePhase(with string) {
 func (p *Human) Submitted(j *job.Job) {
 	name := ""
 	if j.Name != "" {
-		name = " (" + Line(j.Name) + ")"
+		name = " (" + sanitize.Line(j.Name) + ")"
 	}
 	p.say("%s%s is in queue %s", p.paint(bold, string(j.ID)), name, queueOf(j))
 }
@@ -98,7 +99,7 @@ func (p *Human) Event(e job.Event) {
 	case job.EventRetry:
 		p.phaseEnds(e.Time)
 		p.flush()
-		p.say("%s", p.paint(yellow, fmt.Sprintf("attempt %d ended (%s): %s; %s", e.Attempt, Line(string(e.Reason)), Line(e.Text), nextTry(e))))
+		p.say("%s", p.paint(yellow, fmt.Sprintf("attempt %d ended (%s): %s; %s", e.Attempt, sanitize.Line(string(e.Reason)), sanitize.Line(e.Text), nextTry(e))))
 	case job.EventFinished:
 		p.phaseEnds(e.Time)
 		p.flush()
@@ -126,7 +127,7 @@ func (p *Human) claimed(e job.Event) {
 	p.phaseEnds(e.Time)
 	text := "taken by a worker"
 	if e.Text != "" {
-		text = "taken by " + Line(e.Text)
+		text = "taken by " + sanitize.Line(e.Text)
 	}
 	if e.Attempt > 1 {
 		text += fmt.Sprintf(", attempt %d", e.Attempt)
@@ -140,7 +141,7 @@ func (p *Human) phaseBegins(e job.Event) {
 		return // each step has a line of its own
 	}
 	p.close("")
-	fmt.Fprint(p.opts.Err, p.paint(dim, "  "+strings.ReplaceAll(Line(e.Text), "_", " ")+" …"))
+	fmt.Fprint(p.opts.Err, p.paint(dim, "  "+strings.ReplaceAll(sanitize.Line(e.Text), "_", " ")+" …"))
 	p.open, p.phase = true, e.Time
 }
 
@@ -180,7 +181,7 @@ func tries(n int) string {
 }
 
 func stepName(name string, index int) string {
-	if name = Line(name); name != "" {
+	if name = sanitize.Line(name); name != "" {
 		return name
 	}
 	return fmt.Sprint(index + 1)
@@ -196,7 +197,9 @@ func mark(s job.StepStatus) string {
 	return "✗"
 }
 
-func statusWord(s job.StepStatus) string { return strings.ReplaceAll(Line(string(s)), "_", " ") }
+func statusWord(s job.StepStatus) string {
+	return strings.ReplaceAll(sanitize.Line(string(s)), "_", " ")
+}
 
 func statusColor(s job.StepStatus) string {
 	switch s {
@@ -210,7 +213,7 @@ func statusColor(s job.StepStatus) string {
 
 // stream is one of a step's outputs on its way to the screen.
 type stream struct {
-	clean Cleaner
+	clean sanitize.Filter
 	mid   bool // the last line written has no end yet
 }
 

@@ -1,15 +1,16 @@
-package live
+package watch
 
 import (
 	"sync"
 
+	"slipway/cmd/internal/display"
 	"slipway/job"
 )
 
 // syncPrinter lets two goroutines share a Printer.
 type syncPrinter struct {
 	mu sync.Mutex
-	Printer
+	display.Printer
 }
 
 func (p *syncPrinter) Submitted(j *job.Job) {
