@@ -34,7 +34,7 @@ type events struct {
 	printed int64 // bytes of output since the last LogBytes
 	missed  int64 // those of them that no reader will see
 
-	sending sync.Mutex // one batch at a time, so that they stay in order
+	sending chan struct{} // holds one token while a batch is sent: one at a time, so that they stay in order
 	wake    chan struct{}
 	full    chan struct{}
 	quit    chan struct{}
@@ -45,8 +45,9 @@ type events struct {
 func startEvents(holdCtx context.Context, lease job.Lease, obs Observer) *events {
 	e := &events{
 		lease: lease, obs: obs,
-		lost: func() bool { return lostLease(context.Cause(holdCtx)) },
-		wake: make(chan struct{}, 1), full: make(chan struct{}, 1), quit: make(chan struct{}),
+		lost:    func() bool { return lostLease(context.Cause(holdCtx)) },
+		sending: make(chan struct{}, 1),
+		wake:    make(chan struct{}, 1), full: make(chan struct{}, 1), quit: make(chan struct{}),
 	}
 	e.done.Go(func() { e.loop(context.WithoutCancel(holdCtx)) })
 	return e
@@ -143,8 +144,8 @@ func (e *events) loop(ctx context.Context) {
 
 // flush sends everything that waits, and returns when it is sent or given up.
 func (e *events) flush(ctx context.Context) {
-	e.sending.Lock()
-	defer e.sending.Unlock()
+	e.sending <- struct{}{}
+	defer func() { <-e.sending }()
 	ctx, cancel := context.WithTimeout(ctx, eventTimeout)
 	defer cancel()
 	for {

@@ -3,17 +3,12 @@ package runner
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"slipway/container"
 	"slipway/job"
-	wsync "slipway/sync"
-	"slipway/sync/wsynctest"
 )
 
 func TestEvents_Order(t *testing.T) {
@@ -144,73 +139,77 @@ func TestEvents_ReaderGone(t *testing.T) {
 	})
 }
 
-func TestLog_StoredOnlyIfTheExcerptIsNotAll(t *testing.T) {
+// TestEvents_OneBatchAtATime: a flush waits for the batch that is under way, so that events stay in order.
+func TestEvents_OneBatchAtATime(t *testing.T) {
 	t.Parallel()
-	scenario(t, func(b *bundle) {
-		b.cfg.Excerpt, b.cfg.StepLogLimit = 16, 100
-		long, huge := strings.Repeat("0123456789", 5), strings.Repeat("0123456789", 30)
-		j := steps(run("say short"), job.Step{Name: "Build It!", Run: "say " + long}, run("say "+huge+"; exit 1"))
-		l := b.do(j)
-		r := b.want(l, job.Failed, job.ReasonExit)
-		if o := r.Steps[0].Output; o.LogKey != "" || o.Elided != 0 {
-			t.Errorf("short: got %+v, want no log", o)
+	synctest.Test(t, func(t *testing.T) {
+		slow := true
+		e, l, _ := stream(t, func(context.Context) error {
+			if slow {
+				slow = false
+				pass(time.Second)
+			}
+			return nil
+		})
+		e.add(job.Event{Kind: job.EventClaimed})
+		pass(eventDelay + time.Millisecond)
+		e.add(job.Event{Kind: job.EventPhase, Text: "steps"})
+		e.flush(t.Context())
+		if got, want := l.kinds(), []string{"claimed", "phase steps"}; !slices.Equal(got, want) {
+			t.Errorf("got %v after the flush, want %v", got, want)
 		}
-		o := r.Steps[1].Output
-		key := fmt.Sprintf("p/logs/default/%s/1-7/002-build-it.log", l.delivery.ID)
-		if o.LogKey != key || o.Elided != 51-32 || o.Truncated != 0 {
-			t.Errorf("long: got %+v, want the key %s", o, key)
+		e.close()
+	})
+}
+
+// TestEvents_DropIsToldInItsPlace: output after a gap does not join the output before it.
+func TestEvents_DropIsToldInItsPlace(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		gate := make(chan struct{})
+		e, l, _ := stream(t, func(context.Context) error { <-gate; return nil })
+		e.output(0, "stdout", make([]byte, eventBatch))
+		synctest.Wait() // the sender is at the gate
+		for e.dropped == 0 {
+			e.output(0, "stdout", make([]byte, eventPiece))
 		}
-		if got := string(b.store.Object(key)); got != long+"\n" {
-			t.Errorf("long: stored %q", got)
-		}
-		o = r.Steps[2].Output
-		if o.Truncated != 201 || len(b.store.Object(o.LogKey)) != 100 {
-			t.Errorf("huge: got %+v and %d bytes, want 100 bytes and 201 truncated", o, len(b.store.Object(o.LogKey)))
+		e.output(0, "stdout", []byte("x")) // fits again
+		close(gate)
+		e.close()
+		kinds := l.kinds()
+		if got, want := kinds[len(kinds)-2:], []string{"dropped", "output"}; !slices.Equal(got, want) || string(l.events[len(kinds)-1].Data) != "x" {
+			t.Errorf("got %v at the end, want %v", got, want)
 		}
 	})
 }
 
-func TestLog_AfterJobTimeout(t *testing.T) {
+// TestEvents_HangingReader: a queue that takes no events holds the end of an attempt for a bounded time.
+func TestEvents_HangingReader(t *testing.T) {
 	t.Parallel()
-	scenario(t, func(b *bundle) {
-		b.cfg.Excerpt = 8
-		j := steps(run("say " + strings.Repeat("x", 50) + "; sleep 1h"))
-		j.Timeout = job.Duration(time.Minute)
-		if r := b.want(b.do(j), job.TimedOut, job.ReasonJobTimeout); r.Steps[0].Output.LogKey == "" {
-			t.Error("the log of the step that ran out of time is not stored")
+	synctest.Test(t, func(t *testing.T) {
+		e, _, _ := stream(t, hang)
+		e.output(0, "stdout", []byte("x"))
+		began := time.Now()
+		e.flush(t.Context())
+		if got := time.Since(began); got != eventTimeout {
+			t.Errorf("took %s, want %s", got, eventTimeout)
 		}
+		e.close()
 	})
 }
 
-func TestLog_StoreAway(t *testing.T) {
+// TestEvents_NoneWithoutTheLease: events of an attempt that lost its job would mix with those of its successor.
+func TestEvents_NoneWithoutTheLease(t *testing.T) {
 	t.Parallel()
-	scenario(t, func(b *bundle) {
-		b.cfg.Excerpt = 8
-		b.store.Inject(wsynctest.Fault{Op: wsynctest.OpPut, Err: wsync.ErrUnavailable, Times: 9})
-		r := b.want(b.do(steps(run("say "+strings.Repeat("x", 50)))), job.Succeeded, "")
-		if r.Steps[0].Output.LogKey != "" {
-			t.Error("got the key of a log that was not stored")
-		}
-	})
-}
-
-// TestResultFits: 200 steps that each print what is dear in JSON still make a result of less than a message.
-func TestResultFits(t *testing.T) {
-	t.Parallel()
-	scenario(t, func(b *bundle) {
-		b.cfg.Store = nil
-		b.boxes.exec = func(_ context.Context, _ *fakeBox, cmd container.Command) (container.Exit, error) {
-			cmd.Output(container.Stdout, bytes.Repeat([]byte{0, '<', 0xff}, 10<<10))
-			return container.Exit{Code: 127, Error: strings.Repeat("e", 4<<10)}, nil
-		}
-		var j job.Job
-		for range job.MaxSteps {
-			j.Steps = append(j.Steps, job.Step{Run: "x", ContinueOnError: true})
-		}
-		r := b.want(b.do(&j), job.Succeeded, "")
-		data := mustJSON(t, r)
-		if len(data) > 900<<10 {
-			t.Errorf("the result takes %d bytes, want less than a message's 1 MiB", len(data))
+	synctest.Test(t, func(t *testing.T) {
+		ctx, drop := context.WithCancelCause(t.Context())
+		l := newFakeLease(t, nil)
+		e := startEvents(ctx, l, newObserved())
+		drop(errSelfFenced)
+		e.add(job.Event{Kind: job.EventPhase, Text: "steps"})
+		e.close()
+		if len(l.events) != 0 {
+			t.Errorf("got %v, want no event", l.events)
 		}
 	})
 }

@@ -24,6 +24,7 @@ type fakeProvider struct {
 	start   func(context.Context) error
 	exec    func(context.Context, *fakeBox, container.Command) (container.Exit, error) // nil: words
 	remove  func(context.Context) error
+	listing func(context.Context) error
 	list    []container.Info
 
 	mu      sync.Mutex
@@ -97,7 +98,10 @@ func (p *fakeProvider) Get(context.Context, string) (container.Info, error) {
 	return container.Info{}, container.ErrNotFound
 }
 
-func (p *fakeProvider) List(context.Context, map[string]string) ([]container.Info, error) {
+func (p *fakeProvider) List(ctx context.Context, _ map[string]string) ([]container.Info, error) {
+	if err := call(ctx, p.listing); err != nil {
+		return nil, err
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.list, nil

@@ -43,6 +43,7 @@ type fakeLease struct {
 	extend func(context.Context) error
 	emit   func(context.Context) error
 	commit func(context.Context, *job.Result) (*job.Result, error)
+	back   func() // called at the beginning of Requeue and of Release
 
 	mu       sync.Mutex
 	extended int
@@ -101,11 +102,17 @@ func (l *fakeLease) Commit(ctx context.Context, r *job.Result) (*job.Result, err
 }
 
 func (l *fakeLease) Requeue(_ context.Context, class job.Class, delay time.Duration, why job.Failure) error {
+	if l.back != nil {
+		l.back()
+	}
 	l.end(func() { l.class, l.delay, l.failure = class, delay, &why })
 	return nil
 }
 
 func (l *fakeLease) Release(context.Context) error {
+	if l.back != nil {
+		l.back()
+	}
 	l.end(func() { l.released = true })
 	return nil
 }
@@ -130,6 +137,13 @@ func (l *fakeLease) untouched() {
 	if l.result != nil || l.failure != nil || l.released {
 		l.t.Errorf("got result %v, failure %v, released %t; want nothing said", l.result, l.failure, l.released)
 	}
+}
+
+// heartbeats is how often the lease was extended so far.
+func (l *fakeLease) heartbeats() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.extended
 }
 
 // output joins the output events of a step.
@@ -169,6 +183,7 @@ type observed struct {
 	mu    sync.Mutex
 	count map[string]int
 	bytes [2]int64 // printed, dropped
+	moved int64    // bytes of workspaces
 	step  time.Duration
 	slots []int        // busy, at each change
 	phase func(string) // called at the end of each phase, within the attempt; may be nil
@@ -229,8 +244,11 @@ func (o *observed) Heartbeat(bool)                       { o.add("heartbeat") }
 func (o *observed) Conflict()                            { o.add("conflict") }
 func (o *observed) Leftover()                            { o.add("leftover") }
 func (o *observed) Draining()                            { o.add("draining") }
-func (o *observed) Synced(direction, action string, files int, _ int64) {
+func (o *observed) Synced(direction, action string, files int, bytes int64) {
 	o.addN(direction+" "+action, files)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.moved += bytes
 }
 func (o *observed) Reaped(n int) { o.addN("reaped", n) }
 

@@ -116,6 +116,30 @@ func (f slowFiles) Delete(ctx context.Context, p string) error {
 	return f.Files.Delete(ctx, p)
 }
 
+// TestDisk_Bounded: a box that does not answer the question delays the job for a bounded time.
+func TestDisk_Bounded(t *testing.T) {
+	t.Parallel()
+	scenario(t, func(b *bundle) {
+		b.boxes.exec = func(_ context.Context, box *fakeBox, _ container.Command) (container.Exit, error) {
+			box.files = hangingFiles{box.files}
+			return container.Exit{Code: 1}, nil
+		}
+		j := steps(run("fail"))
+		j.Resources.Disk = 4 << 20
+		r := b.want(b.do(j), job.Failed, job.ReasonExit)
+		if got := r.FinishedAt.Sub(r.StartedAt); got != probeTime {
+			t.Errorf("took %s, want %s", got, probeTime)
+		}
+	})
+}
+
+// hangingFiles does not end a write before its context ends.
+type hangingFiles struct{ container.Files }
+
+func (hangingFiles) Write(ctx context.Context, _ string, _ io.Reader, _ fs.FileMode) error {
+	return hang(ctx)
+}
+
 func TestDisk_File(t *testing.T) {
 	t.Parallel()
 	scenario(t, func(b *bundle) {

@@ -199,3 +199,70 @@ func TestGhost(t *testing.T) {
 		}
 	})
 }
+
+// TestLease_CountsFromTheCall: the server may answer at once, and the answer be late. The lease counts from the call.
+func TestLease_CountsFromTheCall(t *testing.T) {
+	t.Parallel()
+	scenario(t, func(b *bundle) {
+		l := newLease(b, steps(run("sleep 1h")))
+		const late = 10 * time.Second
+		l.extend = func(ctx context.Context) error {
+			if l.heartbeats() > 1 {
+				return hang(ctx)
+			}
+			pass(late)
+			return nil
+		}
+		b.start()
+		b.queue.leases <- l
+		timing := job.DefaultTiming()
+		pass(timing.Heartbeat + timing.Lease - time.Millisecond)
+		if b.boxes.alive() != 1 {
+			t.Fatal("the box is not there any more")
+		}
+		pass(2 * time.Millisecond)
+		synctest.Wait()
+		b.boxes.empty()
+		l.untouched()
+		if b.seen.get("fenced") != 1 {
+			t.Errorf("got %v, want one attempt fenced", b.seen.count)
+		}
+	})
+}
+
+// TestLease_AnswerAfterTheFence: an answer that comes when the worker has given the lease up changes nothing any more.
+func TestLease_AnswerAfterTheFence(t *testing.T) {
+	t.Parallel()
+	scenario(t, func(b *bundle) {
+		b.boxes.remove = slowly(50 * time.Second)
+		l := newLease(b, steps(run("sleep 1h")))
+		l.extend = func(context.Context) error { pass(50 * time.Second); return nil }
+		b.start()
+		b.queue.leases <- l
+		pass(5 * time.Minute)
+		l.untouched()
+		if got := l.heartbeats(); got != 1 || b.seen.get("fenced") != 1 {
+			t.Errorf("got %d heartbeats and %v; want one heartbeat, and one attempt fenced", got, b.seen.count)
+		}
+	})
+}
+
+// TestLease_TakenBeforePush: an attempt that has lost its lease and does not know it yet saves nothing.
+func TestLease_TakenBeforePush(t *testing.T) {
+	t.Parallel()
+	scenario(t, func(b *bundle) {
+		j := steps(run("touch f"))
+		j.Workspace = &job.Workspace{Prefix: "ws", Push: job.WorkspacePushAlways}
+		l := newLease(b, j)
+		l.extend = func(context.Context) error { return job.ErrLeaseLost }
+		b.start()
+		b.queue.leases <- l
+		pass(time.Second) // less than to the first heartbeat: only the push has asked
+		synctest.Wait()
+		l.untouched()
+		b.boxes.empty()
+		if keys := b.store.Keys(""); len(keys) != 0 || b.seen.get("lease lost") != 1 {
+			t.Errorf("got %v in the store and %v; want nothing saved and one lease lost", keys, b.seen.count)
+		}
+	})
+}

@@ -63,6 +63,21 @@ func TestExcerpt_Size(t *testing.T) {
 	}
 }
 
+// TestExcerpt_Memory: an excerpt takes the memory of its size, however much goes through it and in whatever pieces.
+func TestExcerpt_Memory(t *testing.T) {
+	t.Parallel()
+	const size, all = 1 << 10, 8 << 20
+	for _, piece := range []int{1, size - 1, size + 1, all} {
+		e := excerpt{size: size}
+		for sent := 0; sent < all; sent += piece {
+			e.write(make([]byte, piece))
+			if got := cap(e.head) + cap(e.tail); got > 8*size {
+				t.Fatalf("pieces of %d: it holds %d bytes after %d, want at most %d", piece, got, sent+piece, 8*size)
+			}
+		}
+	}
+}
+
 func FuzzExcerpt(f *testing.F) {
 	f.Add([]byte("hello"), []byte("\xc3\xa9"), uint8(4))
 	f.Add([]byte(strings.Repeat("é", 40)), []byte("\x80\x80\x80\x80\x80"), uint8(7))

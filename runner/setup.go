@@ -189,9 +189,10 @@ func parseUser(s string) (container.User, error) {
 	return container.User{UID: int(u), GID: int(g)}, nil
 }
 
-// lifetime is how long the box may live at most: every clock of the attempt, one after the other.
+// lifetime is how long the box may live at most: every clock of the attempt, one after the other. A command may take
+// its grace twice: at the job's timeout, and at the end of EndingTime.
 func (a *attempt) lifetime() time.Duration {
-	return createTimeout + 2*a.w.cfg.SyncTimeout + a.job.Timeout.Std() + EndingTime + job.MaxGrace + a.w.cfg.CleanupTimeout
+	return createTimeout + 2*a.w.cfg.SyncTimeout + a.job.Timeout.Std() + EndingTime + 2*job.MaxGrace + a.w.cfg.CleanupTimeout
 }
 
 // expirySlack is how much later than its lifetime a box counts as expired: clocks of two hosts with one engine differ.

@@ -287,6 +287,30 @@ func TestRun_NextFailsForATime(t *testing.T) {
 	})
 }
 
+// TestRun_FetchBackoff: the delay grows to a bound, and begins anew once the queue gave a job.
+func TestRun_FetchBackoff(t *testing.T) {
+	t.Parallel()
+	scenario(t, func(b *bundle) {
+		var asked []time.Time
+		b.cfg.Slots = 1
+		b.queue.next = func(context.Context) error {
+			asked = append(asked, time.Now())
+			if n := len(asked); n <= 8 || n == 10 {
+				return errOdd
+			}
+			return nil
+		}
+		b.want(b.do(steps(run("say a"))), job.Succeeded, "")
+		b.want(b.do(steps(run("say b"))), job.Succeeded, "")
+		if got := asked[8].Sub(asked[7]); got != maxFetchBackoff {
+			t.Errorf("got a delay of %s after many errors, want %s", got, maxFetchBackoff)
+		}
+		if got := asked[10].Sub(asked[9]); got != fetchBackoff {
+			t.Errorf("got a delay of %s after a job, want %s", got, fetchBackoff)
+		}
+	})
+}
+
 func TestSoftStop_InSetup(t *testing.T) {
 	t.Parallel()
 	scenario(t, func(b *bundle) {

@@ -2,9 +2,6 @@ package runner
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -152,59 +149,6 @@ func TestWorkspace_StoreFails(t *testing.T) {
 	})
 }
 
-func TestInputs(t *testing.T) {
-	t.Parallel()
-	const stored = "stored content"
-	sum := fmt.Sprintf("%x", sha256.Sum256([]byte(stored)))
-	scenario(t, func(b *bundle) {
-		b.object("p/inputs/in/x", stored)
-		r := b.want(b.do(&job.Job{
-			Inputs: []job.Input{
-				{Path: "d/e/text", Content: ptr("hi")},
-				{Path: "d/bytes", ContentBase64: []byte{0, 255}},
-				{Path: "empty", Content: ptr("")},
-				{Path: "d/e/stored", Key: "in/x", SHA256: sum, Mode: 0o755},
-			},
-			Steps: []job.Step{{Read: "d/e/text"}, {Read: "d/bytes"}, {Read: "d/e/stored"}, {Read: "empty"}},
-		}), job.Succeeded, "")
-		for i, want := range []string{"hi", "\x00\uFFFD", stored, ""} {
-			if got := r.Steps[i].Output.Head; got != want {
-				t.Errorf("input %d: got %q, want %q", i, got, want)
-			}
-		}
-	})
-}
-
-func TestInputs_Bad(t *testing.T) {
-	t.Parallel()
-	wrong := hex.EncodeToString(make([]byte, 32))
-	tests := []struct {
-		name string
-		in   job.Input
-		want string
-	}{
-		{"no object", job.Input{Path: "f", Key: "none", SHA256: wrong}, "inputs[1] (f): get p/inputs/none"},
-		{"wrong digest", job.Input{Path: "f", Key: "x", SHA256: wrong}, "sha256"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			scenario(t, func(b *bundle) {
-				b.object("p/inputs/x", "abc")
-				j := steps(run("say never"))
-				j.Inputs = []job.Input{{Path: "ok", Content: ptr("ok")}, tt.in}
-				r := b.want(b.do(j), job.Errored, job.ReasonWorkspacePull)
-				if !strings.Contains(r.Message, tt.want) {
-					t.Errorf("got message %q, want it to contain %q", r.Message, tt.want)
-				}
-				if len(r.Steps) != 0 {
-					t.Errorf("got steps %v, want none", statuses(r))
-				}
-			})
-		})
-	}
-}
-
 func TestAccept_NotAJob(t *testing.T) {
 	t.Parallel()
 	scenario(t, func(b *bundle) {
@@ -275,4 +219,50 @@ func TestWorkspace_LostCommit(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestWorkspace_NeitherWay: a workspace that is neither restored nor saved is not asked for.
+func TestWorkspace_NeitherWay(t *testing.T) {
+	t.Parallel()
+	scenario(t, func(b *bundle) {
+		ws := &job.Workspace{Prefix: "ws", Pull: job.WorkspacePullNever, Push: job.WorkspacePushNever}
+		b.want(b.do(&job.Job{Workspace: ws, Steps: []job.Step{run("touch f")}}), job.Succeeded, "")
+		if calls, _, _ := b.store.Counts(); len(calls) != 0 {
+			t.Errorf("the store was asked: %v", calls)
+		}
+	})
+}
+
+// TestWorkspace_Replaced: a job that saves without having restored means to replace the files, even by nothing.
+func TestWorkspace_Replaced(t *testing.T) {
+	t.Parallel()
+	scenario(t, func(b *bundle) {
+		b.do(&job.Job{Workspace: &job.Workspace{Prefix: "ws"}, Steps: []job.Step{run("touch old")}})
+		for pull, reason := range map[job.PullWorkspace]job.Reason{job.WorkspacePullAlways: job.ReasonWorkspacePush, job.WorkspacePullNever: ""} {
+			r := b.want(b.do(&job.Job{Workspace: &job.Workspace{Prefix: "ws", Pull: pull}, Steps: []job.Step{{Delete: "old"}}}), reason.Outcome(), reason)
+			if hint := "workspace.pull: never"; strings.Contains(r.Message, hint) != (reason != "") {
+				t.Errorf("pull %s: got message %q, want the hint %q: %t", pull, r.Message, hint, reason != "")
+			}
+			if reason == "" {
+				break
+			}
+		}
+	})
+}
+
+// TestWorkspace_BytesAreCountedOnce: a push knows only the sum of its bytes.
+func TestWorkspace_BytesAreCountedOnce(t *testing.T) {
+	t.Parallel()
+	scenario(t, func(b *bundle) {
+		ws := &job.Workspace{Prefix: "ws"}
+		first := b.want(b.do(&job.Job{Workspace: ws, Steps: []job.Step{run("touch a")}}), job.Succeeded, "").Workspace
+		write := job.Step{Write: &job.WriteFile{Path: "a", Content: ptr("changed")}}
+		second := b.want(b.do(&job.Job{Workspace: ws, Steps: []job.Step{write, run("touch bb")}}), job.Succeeded, "").Workspace
+		if want := first.BytesPushed + second.BytesPulled + second.BytesPushed; b.seen.moved != want || second.BytesPushed == 0 {
+			t.Errorf("counted %d bytes, want %d", b.seen.moved, want)
+		}
+		if b.seen.get("push modified") != 1 || b.seen.get("push added") != 2 {
+			t.Errorf("got %v, want one file modified and two added", b.seen.count)
+		}
+	})
 }

@@ -1,0 +1,176 @@
+package runner
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"slipway/container"
+	"slipway/job"
+	wsync "slipway/sync"
+	"slipway/sync/wsynctest"
+)
+
+func TestLog_StoredOnlyIfTheExcerptIsNotAll(t *testing.T) {
+	t.Parallel()
+	scenario(t, func(b *bundle) {
+		b.cfg.Excerpt, b.cfg.StepLogLimit = 16, 100
+		long, huge := strings.Repeat("0123456789", 5), strings.Repeat("0123456789", 30)
+		j := steps(run("say short"), job.Step{Name: "Build It!", Run: "say " + long}, run("say "+huge+"; exit 1"))
+		l := b.do(j)
+		r := b.want(l, job.Failed, job.ReasonExit)
+		if o := r.Steps[0].Output; o.LogKey != "" || o.Elided != 0 {
+			t.Errorf("short: got %+v, want no log", o)
+		}
+		o := r.Steps[1].Output
+		key := fmt.Sprintf("p/logs/default/%s/1-7/002-build-it.log", l.delivery.ID)
+		if o.LogKey != key || o.Elided != 51-32 || o.Truncated != 0 {
+			t.Errorf("long: got %+v, want the key %s", o, key)
+		}
+		if got := string(b.store.Object(key)); got != long+"\n" {
+			t.Errorf("long: stored %q", got)
+		}
+		o = r.Steps[2].Output
+		if o.Truncated != 201 || len(b.store.Object(o.LogKey)) != 100 {
+			t.Errorf("huge: got %+v and %d bytes, want 100 bytes and 201 truncated", o, len(b.store.Object(o.LogKey)))
+		}
+	})
+}
+
+func TestLog_AfterJobTimeout(t *testing.T) {
+	t.Parallel()
+	scenario(t, func(b *bundle) {
+		b.cfg.Excerpt = 8
+		j := steps(run("say " + strings.Repeat("x", 50) + "; sleep 1h"))
+		j.Timeout = job.Duration(time.Minute)
+		if r := b.want(b.do(j), job.TimedOut, job.ReasonJobTimeout); r.Steps[0].Output.LogKey == "" {
+			t.Error("the log of the step that ran out of time is not stored")
+		}
+	})
+}
+
+func TestLog_StoreAway(t *testing.T) {
+	t.Parallel()
+	scenario(t, func(b *bundle) {
+		b.cfg.Excerpt = 8
+		b.store.Inject(wsynctest.Fault{Op: wsynctest.OpPut, Err: wsync.ErrUnavailable, Times: 9})
+		r := b.want(b.do(steps(run("say "+strings.Repeat("x", 50)))), job.Succeeded, "")
+		if r.Steps[0].Output.LogKey != "" {
+			t.Error("got the key of a log that was not stored")
+		}
+	})
+}
+
+// TestLog_BesideTheNextStep: the upload of a log holds up no step, and the result waits for it.
+func TestLog_BesideTheNextStep(t *testing.T) {
+	t.Parallel()
+	scenario(t, func(b *bundle) {
+		b.cfg.Excerpt = 8
+		b.store.Inject(wsynctest.Fault{Op: wsynctest.OpPut, Delay: time.Minute})
+		r := b.want(b.do(steps(run("say "+strings.Repeat("x", 50)), run("sleep 40s"))), job.Succeeded, "")
+		if got := r.FinishedAt.Sub(r.StartedAt); got != time.Minute || r.Steps[0].Output.LogKey == "" {
+			t.Errorf("took %s, the log's key is %q; want the upload's minute beside the second step, and a key", got, r.Steps[0].Output.LogKey)
+		}
+	})
+}
+
+// TestLog_Bounded: a store that does not answer holds a job for logTimeout, once.
+func TestLog_Bounded(t *testing.T) {
+	t.Parallel()
+	scenario(t, func(b *bundle) {
+		b.cfg.Excerpt = 8
+		b.store.Inject(wsynctest.Fault{Op: wsynctest.OpPut, Delay: 24 * time.Hour, Times: 2})
+		loud := run("say " + strings.Repeat("x", 50))
+		r := b.want(b.do(steps(loud, loud)), job.Succeeded, "")
+		if got := r.FinishedAt.Sub(r.StartedAt); got != logTimeout {
+			t.Errorf("took %s, want %s", got, logTimeout)
+		}
+	})
+}
+
+// TestSpool_NoGap: after a loss nothing more is taken, so that what is kept is a beginning, and the loss is exact.
+func TestSpool_NoGap(t *testing.T) {
+	t.Parallel()
+	s := newSpool(100)
+	defer s.close()
+	file := s.file
+	s.write([]byte("beginning"))
+	broken, err := os.Open(os.DevNull) // for reading: a write fails, as on a full disk
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer broken.Close()
+	s.file = broken
+	s.write([]byte("lost"))
+	s.file = file
+	s.write([]byte("after the gap"))
+	got := make([]byte, 100)
+	n, _ := file.ReadAt(got, 0)
+	if want := "beginning"; string(got[:n]) != want || s.size != int64(len(want)) || s.lost != int64(len("lost"+"after the gap")) {
+		t.Errorf("kept %q (size %d), lost %d; want %q and the rest lost", got[:n], s.size, s.lost, want)
+	}
+}
+
+// TestSpool_NoName: a worker that is killed leaves no file behind.
+func TestSpool_NoName(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	s := newSpool(100)
+	defer s.close()
+	s.write([]byte("x"))
+	if left, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(left) != 0 || s.size != 1 {
+		t.Errorf("got files %v, %v, size %d; want no name and one byte", left, err, s.size)
+	}
+}
+
+// TestSpool_NoFile: without room for temporary files the log is lost and counted, and the job goes on.
+func TestSpool_NoFile(t *testing.T) {
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "none"))
+	s := newSpool(100)
+	s.write([]byte("lost"))
+	s.close()
+	if err := putSpool(t.Context(), wsynctest.NewStore(), "k", s); err == nil || s.lost != 4 {
+		t.Errorf("got error %v, lost %d; want an error and 4 bytes lost", err, s.lost)
+	}
+}
+
+// TestResultFits: 200 steps that each print what is dear in JSON still make a result of less than a message.
+func TestResultFits(t *testing.T) {
+	t.Parallel()
+	scenario(t, func(b *bundle) {
+		b.cfg.Store = nil
+		b.boxes.exec = func(_ context.Context, _ *fakeBox, cmd container.Command) (container.Exit, error) {
+			cmd.Output(container.Stdout, bytes.Repeat([]byte{0, '<', 0xff}, 10<<10))
+			return container.Exit{Code: 127, Error: strings.Repeat("e", 4<<10)}, nil
+		}
+		var j job.Job
+		for range job.MaxSteps {
+			j.Steps = append(j.Steps, job.Step{Run: "x", ContinueOnError: true})
+		}
+		r := b.want(b.do(&j), job.Succeeded, "")
+		data := mustJSON(t, r)
+		if len(data) > 900<<10 {
+			t.Errorf("the result takes %d bytes, want less than a message's 1 MiB", len(data))
+		}
+	})
+}
+
+// TestOutput_AsTheBoxCounted: bytes that the box counted and nobody received are elided, not forgotten.
+func TestOutput_AsTheBoxCounted(t *testing.T) {
+	t.Parallel()
+	scenario(t, func(b *bundle) {
+		b.boxes.exec = func(_ context.Context, _ *fakeBox, cmd container.Command) (container.Exit, error) {
+			cmd.Output(container.Stdout, []byte("hello"))
+			return container.Exit{Output: 1005}, nil
+		}
+		r := b.want(b.do(steps(run("x"))), job.Succeeded, "")
+		if o := r.Steps[0].Output; o.Bytes != 1005 || o.Elided != 1000 || o.Head != "hello" {
+			t.Errorf("got %+v, want 1005 bytes of which 1000 are elided", o)
+		}
+	})
+}
