@@ -20,7 +20,7 @@ func TestApplyDenies_AllAtOnce(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	_, err = Policy{}.Apply(Spec{Name: "slipway-a-1", Resources: Resources{Memory: 1}})
-	if want := "1B is below 16MiB"; err == nil || !strings.Contains(err.Error(), want) {
+	if want := "1B is below the least possible, 16MiB"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want it to contain %q", err, want)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"slipway/internal/suggest"
 )
 
 // Relaxation names one closed default that a box may do without. The names are
@@ -44,9 +46,7 @@ type Policy struct {
 type PolicyError struct {
 	// Key is where it stands, such as allow[1] or max.memory: the key of a policy file.
 	Key string
-	// Word is what is written there, if it should be one of a closed list.
-	Word string
-	// Detail says what is wrong.
+	// Detail says what is wrong, and what would be right.
 	Detail string
 }
 
@@ -104,10 +104,15 @@ func (p Policy) Validate() error {
 }
 
 func checkRelaxations(key string, list []Relaxation) (errs PolicyErrors) {
+	known := make([]string, len(Relaxations()))
+	for i, r := range Relaxations() {
+		known[i] = string(r)
+	}
 	for i, r := range list {
-		if !slices.Contains(Relaxations(), r) {
+		if word := string(r); !slices.Contains(known, word) {
 			errs = append(errs, &PolicyError{
-				Key: fmt.Sprintf("%s[%d]", key, i), Word: string(r), Detail: fmt.Sprintf("%q is none of %v", r, Relaxations()),
+				Key:    fmt.Sprintf("%s[%d]", key, i),
+				Detail: fmt.Sprintf("%.40q is none of %s%s", word, strings.Join(known, ", "), suggest.DidYouMean(suggest.Nearest(word, known))),
 			})
 		}
 	}
@@ -116,7 +121,7 @@ func checkRelaxations(key string, list []Relaxation) (errs PolicyErrors) {
 
 func (p Policy) checkMax() (errs PolicyErrors) {
 	for _, wrong := range p.Max.mistakes() {
-		errs = append(errs, &PolicyError{Key: "max." + strings.TrimPrefix(wrong.Field, "resources."), Detail: wrong.Detail})
+		errs = append(errs, &PolicyError{Key: "max." + wrong.resource(), Detail: wrong.Detail})
 	}
 	return errs
 }
@@ -129,6 +134,35 @@ func (p Policy) checkImages() (errs PolicyErrors) {
 	}
 	return errs
 }
+
+// ValidateDefaults checks the resources that a worker gives to a job that asks for none: a default beyond a bound of
+// the policy would refuse every such job. Its error is PolicyErrors, whose keys begin with "defaults.". A bound that
+// Validate refuses is not compared with.
+func (p Policy) ValidateDefaults(def Resources) error {
+	var errs PolicyErrors
+	wrong := map[string]bool{}
+	for _, bound := range p.Max.mistakes() {
+		wrong[bound.resource()] = true
+	}
+	wrong["disk"] = wrong["disk"] || wrong["memory"] // a bound of disk that is left out is that of memory
+	for _, own := range def.mistakes() {
+		errs = append(errs, &PolicyError{Key: "defaults." + own.resource(), Detail: own.Detail})
+		wrong[own.resource()] = true
+	}
+	_, beyond := p.limit(def)
+	for _, d := range beyond {
+		if name := strings.TrimPrefix(d.Key, "max."); !wrong[name] {
+			errs = append(errs, &PolicyError{Key: "defaults." + name, Detail: "beyond " + d.Key + ": " + d.Detail})
+		}
+	}
+	if len(errs) > 0 {
+		return errs
+	}
+	return nil
+}
+
+// resource is the name of the limit that is wrong.
+func (e *SpecError) resource() string { return strings.TrimPrefix(e.Field, "resources.") }
 
 // grant returns what a box of spec gets beyond the closed defaults, sorted, and what it does not get.
 func (p Policy) grant(spec Spec) (granted []Relaxation, refused Denials) {

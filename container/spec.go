@@ -61,15 +61,15 @@ const (
 	NetworkOpen Network = "open"
 )
 
-// Resources limits a box. A zero field takes the default of DefaultResources.
+// Resources limits a box. A zero field takes the default of DefaultResources. The tags are read by package policyfile.
 type Resources struct {
-	CPUs   float64 // cores
-	Memory int64   // bytes, without swap; /tmp, /dev/shm and /run count towards it
-	Pids   int64   // processes and threads
-	Disk   int64   // bytes of a memory-backed workspace, on top of Memory; 0: on the engine's disk, unlimited
-	Tmp    int64   // bytes of /tmp
-	Shm    int64   // bytes of /dev/shm
-	Files  int64   // open files of one process
+	CPUs   float64 `json:"cpus"`               // cores
+	Memory int64   `json:"memory" spec:"size"` // bytes, without swap; /tmp, /dev/shm and /run count towards it
+	Pids   int64   `json:"pids"`               // processes and threads
+	Disk   int64   `json:"disk" spec:"size"`   // bytes of a memory-backed workspace, on top of Memory; 0: on the engine's disk, unlimited
+	Tmp    int64   `json:"tmp" spec:"size"`    // bytes of /tmp
+	Shm    int64   `json:"shm" spec:"size"`    // bytes of /dev/shm
+	Files  int64   `json:"files"`              // open files of one process
 }
 
 // DefaultResources returns the limits of a box that asks for nothing.

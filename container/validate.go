@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"slipway/internal/size"
 )
 
 // Bounds of a Spec that no policy can move.
@@ -167,48 +169,57 @@ func (r Resources) validate() error {
 	return nil
 }
 
-// mistakes finds the fields that are out of bounds. A zero field is a default to come.
-func (r Resources) mistakes() (all []*SpecError) {
+// mistakes lists the limits that are out of bounds. A zero field is a default to come.
+func (r Resources) mistakes() (wrong []*SpecError) {
 	if math.IsNaN(r.CPUs) || r.CPUs < 0 || r.CPUs > 0 && r.CPUs < MinCPUs || r.CPUs > 1<<20 {
-		all = append(all, specError("resources.cpus", "%v is below %v, or no sensible number", r.CPUs, MinCPUs))
+		wrong = append(wrong, specError("resources.cpus", "%v is below %v, or no sensible number", r.CPUs, MinCPUs))
 	}
 	for _, f := range r.fields() {
-		if v := *f.value; v < 0 || v > 0 && v < f.min || v > 1<<50 {
-			all = append(all, specError("resources."+f.name, "%s is below %s, or no sensible number", f.text(v), f.text(f.min)))
+		if v := *f.value; v < 0 || v > 0 && v < f.min || v > maxSize {
+			wrong = append(wrong, specError("resources."+f.name, "%s", f.outOfBounds(v)))
 		}
 	}
-	return all
+	return wrong
+}
+
+// maxSize is beyond every machine, and far from the end of an int64.
+const maxSize = 1 << 50
+
+func (f field) outOfBounds(v int64) string {
+	switch {
+	case !f.isSize:
+		return fmt.Sprintf("%d is below %d, or no sensible number", v, f.min)
+	case v > 0 && v < 1<<16: // a number without its unit
+		return fmt.Sprintf("%s is below the least possible, %s: did you mean %dMiB?", f.text(v), f.text(f.min), v)
+	}
+	return fmt.Sprintf("must be %s to %s, not %s", f.text(f.min), f.text(maxSize), f.text(v))
 }
 
 // field is one whole-number limit, by the name it has in a job.
 type field struct {
-	name  string
-	value *int64
-	min   int64
-	text  func(int64) string // a value of it, as a job file has it
+	name   string
+	value  *int64
+	min    int64
+	isSize bool // in bytes
+}
+
+// text writes a value as a job file has it.
+func (f field) text(v int64) string {
+	if f.isSize {
+		return size.Format(v)
+	}
+	return strconv.FormatInt(v, 10)
 }
 
 func (r *Resources) fields() []field {
 	return []field{
-		{"memory", &r.Memory, MinMemory, size},
-		{"pids", &r.Pids, MinPids, number},
-		{"disk", &r.Disk, MinDisk, size},
-		{"tmp", &r.Tmp, MinTmp, size},
-		{"shm", &r.Shm, MinShm, size},
-		{"files", &r.Files, MinFiles, number},
+		{"memory", &r.Memory, MinMemory, true},
+		{"pids", &r.Pids, MinPids, false},
+		{"disk", &r.Disk, MinDisk, true},
+		{"tmp", &r.Tmp, MinTmp, true},
+		{"shm", &r.Shm, MinShm, true},
+		{"files", &r.Files, MinFiles, false},
 	}
-}
-
-func number(n int64) string { return strconv.FormatInt(n, 10) }
-
-// size writes n bytes in the largest unit that keeps it whole.
-func size(n int64) string {
-	for i, unit := range []string{"TiB", "GiB", "MiB", "KiB"} {
-		if one := int64(1) << (40 - 10*i); n != 0 && n%one == 0 {
-			return number(n/one) + unit
-		}
-	}
-	return number(n) + "B"
 }
 
 // HasRelaxation tells whether the box was granted r.

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+
+	"slipway/internal/document"
 )
 
 // Encode writes j as JSON, as it travels on the wire. Equal jobs give equal
@@ -49,9 +51,9 @@ func DecodeResult(data []byte) (*Result, error) {
 	}
 	switch {
 	case r.Version != Version:
-		return nil, fmt.Errorf("decode result: version %s is not supported: this slipway reads version %q", quote(r.Version), Version)
+		return nil, fmt.Errorf("decode result: version %s", wrongVersion(r.Version))
 	case !r.Outcome.Valid():
-		return nil, fmt.Errorf("decode result: unknown outcome %s", quote(string(r.Outcome)))
+		return nil, fmt.Errorf("decode result: unknown outcome %s", document.Quote(string(r.Outcome)))
 	}
 	return &r, nil
 }

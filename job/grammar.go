@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"slipway/internal/document"
 )
 
 // Patterns of single values. The JSON Schema repeats them word for word, so they
@@ -86,7 +88,7 @@ func checkText(s string) string {
 // checkUser checks uid[:gid].
 func checkUser(s string) string {
 	if !userRE.MatchString(s) {
-		return `not "uid" or "uid:gid" in numbers, such as "1000:1000": ` + quote(s) +
+		return `not "uid" or "uid:gid" in numbers, such as "1000:1000": ` + document.Quote(s) +
 			" (names would be looked up in files of the image)"
 	}
 	for id := range strings.SplitSeq(s, ":") {
@@ -105,11 +107,11 @@ func checkImage(s string) string {
 	case imageRE.MatchString(s):
 		return ""
 	case strings.Contains(s, "://"):
-		return "leave out the scheme: an image's name starts with its registry, not with " + quote(s[:strings.Index(s, "://")+3])
+		return "leave out the scheme: an image's name starts with its registry, not with " + document.Quote(s[:strings.Index(s, "://")+3])
 	case imageRE.MatchString(strings.ToLower(s)):
-		return "a repository's name is written in lower case: " + quote(strings.ToLower(s))
+		return "a repository's name is written in lower case: " + document.Quote(strings.ToLower(s))
 	}
-	return `not an image's name such as "golang:1.26" or "ghcr.io/acme/tool@sha256:…": ` + quote(s)
+	return `not an image's name such as "golang:1.26" or "ghcr.io/acme/tool@sha256:…": ` + document.Quote(s)
 }
 
 // checkPath checks the path of a file of the workspace.
@@ -120,13 +122,13 @@ func checkPath(p string) string {
 	first, _, _ := strings.Cut(p, "/")
 	switch {
 	case path.IsAbs(p):
-		return "must be relative to the workspace: " + quote(p)
+		return "must be relative to the workspace: " + document.Quote(p)
 	case leaves(p):
-		return "must stay in the workspace: " + quote(p)
+		return "must stay in the workspace: " + document.Quote(p)
 	case path.Clean(p) != p:
-		return "write it as " + quote(path.Clean(p))
+		return "write it as " + document.Quote(path.Clean(p))
 	case strings.HasPrefix(first, ".sandbox-state"):
-		return quote(p) + " is slipway's own: names that start with .sandbox-state are taken"
+		return document.Quote(p) + " is slipway's own: names that start with .sandbox-state are taken"
 	}
 	return ""
 }
@@ -188,7 +190,7 @@ func checkDir(p string) string {
 		return msg
 	}
 	if path.Clean(p) != p {
-		return "write it as " + quote(path.Clean(p))
+		return "write it as " + document.Quote(path.Clean(p))
 	}
 	return checkOutside(p, kernelFolders)
 }
@@ -207,7 +209,7 @@ func checkWorkdir(p string) string {
 	}
 	for _, folder := range imageFolders {
 		if p == folder {
-			return quote(p) + " would hide what the image holds there: use a folder below it"
+			return document.Quote(p) + " would hide what the image holds there: use a folder below it"
 		}
 	}
 	return checkOutside(p, systemFolders)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"slipway/internal/document"
 )
 
 const pageFile = "../docs/job.md"
@@ -70,11 +72,11 @@ func TestSchemaPageHasEveryType(t *testing.T) {
 func (g *generator) fieldTable(t reflect.Type) string {
 	var b strings.Builder
 	b.WriteString("| field | type | left out | limits | meaning |\n|---|---|---|---|---|\n")
-	for _, f := range fieldsOf(t) {
-		field := t.Field(f.index)
+	for _, f := range document.FieldsOf(t) {
+		field := t.Field(f.Index)
 		doc := g.field(t, field.Name)
 		meaning := sentences(doc.meaning, g.docs.ofWords(field.Type))
-		row(&b, "`"+f.name+"`", typeName(field.Type), leftOut(t, f.name, doc), orDash(doc.limits), meaning)
+		row(&b, "`"+f.Name+"`", typeName(field.Type), leftOut(t, f.Name, doc), orDash(doc.limits), meaning)
 	}
 	return b.String()
 }
@@ -123,9 +125,9 @@ func typeName(t reflect.Type) string {
 	case t.Kind() == reflect.Struct:
 		return "[" + t.Name() + "](#" + strings.ToLower(t.Name()) + ")"
 	}
-	_, word, found := strings.Cut(describe(t), " ")
+	_, word, found := strings.Cut(kind.Describe(t), " ")
 	if !found || t.Kind() == reflect.Bool {
-		return describe(t)
+		return kind.Describe(t)
 	}
 	return word
 }
@@ -207,10 +209,10 @@ func unsupportedTable() string {
 func TestSchemaLimitsAreTold(t *testing.T) {
 	g := &generator{docs: readComments(t), closed: true}
 	for _, typ := range pageTypes {
-		for _, f := range fieldsOf(typ) {
-			field := typ.Field(f.index)
+		for _, f := range document.FieldsOf(typ) {
+			field := typ.Field(f.Index)
 			limits := g.field(typ, field.Name).limits
-			rule := rules[typ.Name()+"."+f.name]
+			rule := rules[typ.Name()+"."+f.Name]
 			ranged := field.Type == reflect.TypeFor[Duration]() || field.Type == reflect.TypeFor[Bytes]()
 			if limits == "" && (ranged || rule.get("pattern") != nil || rule.get("not") != nil) {
 				t.Errorf("%s.%s: its comment lacks a sentence with Limits", typ.Name(), field.Name)

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"slipway/internal/document"
 )
 
 // comments are those of this package's types, their fields and constants, each
@@ -186,7 +188,7 @@ func (c comments) inFile(t reflect.Type, name, comment string) string {
 			return word
 		}
 		if f, ok := t.FieldByName(word); ok {
-			return "`" + fieldsOf(t)[f.Index[0]].name + "`"
+			return "`" + document.FieldsOf(t)[f.Index[0]].Name + "`"
 		}
 		return word
 	})
@@ -196,17 +198,17 @@ func (c comments) inFile(t reflect.Type, name, comment string) string {
 	return ""
 }
 
-func size(n int64) string { return Bytes(n).String() }
+func sizeText(n int64) string { return Bytes(n).String() }
 
 // constants that comments name.
 var constants = map[string]string{
 	"DefaultBackoff": short(DefaultBackoff), "DefaultGrace": short(DefaultGrace), "DefaultQueue": DefaultQueue,
 	"DefaultTimeout": short(DefaultTimeout), "DefaultWorkdir": DefaultWorkdir,
 	"MaxAttempts": strconv.Itoa(MaxAttempts), "MaxChanges": strconv.Itoa(MaxChanges), "MaxBackoff": short(MaxBackoff), "MaxCPUs": strconv.Itoa(MaxCPUs),
-	"MaxCommandBytes": size(MaxCommandBytes), "MaxEnvBytes": size(MaxEnvBytes), "MaxEnvValue": size(MaxEnvValue),
+	"MaxCommandBytes": sizeText(MaxCommandBytes), "MaxEnvBytes": sizeText(MaxEnvBytes), "MaxEnvValue": sizeText(MaxEnvValue),
 	"MaxEnvVars": strconv.Itoa(MaxEnvVars), "MaxGrace": short(MaxGrace), "MaxInputs": strconv.Itoa(MaxInputs),
 	"MaxLabelBytes": strconv.Itoa(MaxLabelBytes), "MaxLabels": strconv.Itoa(MaxLabels), "MaxPids": strconv.Itoa(MaxPids),
-	"MaxSize": size(MaxSize), "MaxSpecBytes": size(MaxSpecBytes), "MaxSteps": strconv.Itoa(MaxSteps), "MaxTimeout": short(MaxTimeout),
-	"MinCPUs": strconv.FormatFloat(MinCPUs, 'g', -1, 64), "MinDisk": size(MinDisk), "MinMemory": size(MinMemory),
-	"MinPids": strconv.Itoa(MinPids), "MinShm": size(MinShm), "MinTimeout": short(MinTimeout), "MinTmp": size(MinTmp),
+	"MaxSize": sizeText(MaxSize), "MaxSpecBytes": sizeText(MaxSpecBytes), "MaxSteps": strconv.Itoa(MaxSteps), "MaxTimeout": short(MaxTimeout),
+	"MinCPUs": strconv.FormatFloat(MinCPUs, 'g', -1, 64), "MinDisk": sizeText(MinDisk), "MinMemory": sizeText(MinMemory),
+	"MinPids": strconv.Itoa(MinPids), "MinShm": sizeText(MinShm), "MinTimeout": short(MinTimeout), "MinTmp": sizeText(MinTmp),
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"slipway/internal/document"
 )
 
 // object is a JSON object that keeps its order.
@@ -91,19 +93,19 @@ func makeSchema(t *testing.T, root reflect.Type, id string, closed bool) []byte 
 // structure describes a struct type.
 func (g *generator) structure(t reflect.Type) object {
 	var properties object
-	for _, f := range fieldsOf(t) {
-		field := t.Field(f.index)
+	for _, f := range document.FieldsOf(t) {
+		field := t.Field(f.Index)
 		value := g.value(field.Type)
-		if g.closed && f.filled {
+		if g.closed && f.Filled {
 			value = append(value, notEmpty(field.Type)...)
 		}
 		if g.closed {
-			value = append(value, rules[t.Name()+"."+f.name]...)
+			value = append(value, rules[t.Name()+"."+f.Name]...)
 		}
 		if doc := g.field(t, field.Name).description(value); doc != "" {
 			value = append(value, member{"description", doc})
 		}
-		properties = append(properties, member{f.name, value})
+		properties = append(properties, member{f.Name, value})
 	}
 	s := object{{"type", "object"}}
 	if doc := g.docs.ofType(t); doc != "" {

@@ -2,8 +2,11 @@ package job
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
+
+	"slipway/internal/document"
 )
 
 // typeRules per named type. Zero bytes mean the default, so they are refused.
@@ -121,16 +124,20 @@ func TestSchemaRulesNameFields(t *testing.T) {
 	for typ, m := range synonyms {
 		for from, to := range m {
 			tables[typ] = append(tables[typ], to)
-			if types[typ] != nil && findField(types[typ], from) != nil {
+			if types[typ] != nil && hasField(types[typ], from) {
 				t.Errorf("synonyms[%s]: %s is a field itself", typ, from)
 			}
 		}
 	}
 	for typ, names := range tables {
 		for _, name := range names {
-			if types[typ] == nil || findField(types[typ], name) == nil {
+			if types[typ] == nil || !hasField(types[typ], name) {
 				t.Errorf("%s.%s: no such field", typ, name)
 			}
 		}
 	}
+}
+
+func hasField(t reflect.Type, name string) bool {
+	return slices.ContainsFunc(document.FieldsOf(t), func(f document.Field) bool { return f.Name == name })
 }

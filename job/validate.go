@@ -1,7 +1,6 @@
 package job
 
 import (
-	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -9,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"slipway/internal/document"
 	"slipway/internal/suggest"
 )
 
@@ -30,11 +30,15 @@ const (
 
 // Validate checks a job that was built in code by the rules that Decode applies.
 // Its error is Errors, with the path of every wrong field.
-func (j *Job) Validate() error { return j.check().errorOrNil() }
+func (j *Job) Validate() error {
+	var m document.Mistakes
+	j.check(&m)
+	return m.Err()
+}
 
-// check returns what is wrong with j.
-func (j *Job) check() Errors {
-	var c checker
+// check adds what is wrong with j.
+func (j *Job) check(m *document.Mistakes) {
+	c := checker{m}
 	c.identity(j)
 	c.box(j)
 	c.duration(j.Timeout, "timeout", MinTimeout, MaxTimeout)
@@ -43,38 +47,28 @@ func (j *Job) check() Errors {
 	c.workspace(j.Workspace)
 	c.inputs(j.Inputs)
 	c.steps(j.Steps)
-	return c.errs
 }
 
-// checker collects mistakes.
-type checker struct{ errs Errors }
-
-func (c *checker) fail(path, format string, args ...any) {
-	c.errs.add(&FieldError{Path: path, Message: fmt.Sprintf(format, args...)})
-}
+// checker holds the rules of a job and the mistakes that they find.
+type checker struct{ *document.Mistakes }
 
 // failIf adds the mistake that a check of grammar.go found, if any.
 func (c *checker) failIf(path, message string) {
 	if message != "" {
-		c.errs.add(&FieldError{Path: path, Message: message})
+		c.Fail(path, "%s", message)
 	}
-}
-
-// missing adds the mistake that a field is not there. It is dropped if a misspelled field is beside it.
-func (c *checker) missing(path, hint string) {
-	c.errs.add(&FieldError{Path: path, Message: "required" + hint, missing: true})
 }
 
 func (c *checker) identity(j *Job) {
 	if j.Version != "" && j.Version != Version {
-		c.fail("version", "%s is not supported: this slipway reads version %q", quote(j.Version), Version)
+		c.Fail("version", "%s", wrongVersion(j.Version))
 	}
 	c.match(string(j.ID), "id", idRE, "a ULID (26 characters of 0-9 and A-Z without I, L, O, U)")
 	c.failIf("name", checkName(j.Name))
 	c.match(j.Queue, "queue", queueRE, `a queue's name such as "default" (a-z, 0-9 and '-', at most 32)`)
 	enum(c, j.Priority, "priority", Priorities())
 	if len(j.Labels) > MaxLabels {
-		c.fail("labels", "%d labels, more than %d", len(j.Labels), MaxLabels)
+		c.Fail("labels", "%d labels, more than %d", len(j.Labels), MaxLabels)
 	}
 	for _, key := range slices.Sorted(maps.Keys(j.Labels)) {
 		c.label(key, j.Labels[key])
@@ -82,23 +76,23 @@ func (c *checker) identity(j *Job) {
 }
 
 func (c *checker) label(key, value string) {
-	path := keyPath("labels", key)
+	path := document.KeyPath("labels", key)
 	if !labelRE.MatchString(key) {
-		c.fail(path, "a label's name has at most 63 of A-Z, a-z, 0-9, '.', '_', '-' and '/', and starts with a letter or digit")
+		c.Fail(path, "a label's name has at most 63 of A-Z, a-z, 0-9, '.', '_', '-' and '/', and starts with a letter or digit")
 	}
 	switch {
 	case len(value) > MaxLabelBytes:
-		c.fail(path, "longer than %d bytes", MaxLabelBytes)
+		c.Fail(path, "longer than %d bytes", MaxLabelBytes)
 	case !utf8.ValidString(value):
-		c.fail(path, "not UTF-8")
+		c.Fail(path, "not UTF-8")
 	case strings.ContainsFunc(value, steersTerminal):
-		c.fail(path, "must not contain control characters")
+		c.Fail(path, "must not contain control characters")
 	}
 }
 
 func (c *checker) box(j *Job) {
 	if j.Image == "" {
-		c.missing("image", `: the container image to run in, such as "golang:1.26"`)
+		c.Missing("image", `: the container image to run in, such as "golang:1.26"`)
 	} else {
 		c.failIf("image", checkImage(j.Image))
 	}
@@ -112,7 +106,7 @@ func (c *checker) box(j *Job) {
 	}
 	c.env(j.Env, "env")
 	if j.Network == "egress" {
-		c.fail("network", `"egress" is not supported by this version: use "none" or "open"`)
+		c.Fail("network", `"egress" is not supported by this version: use "none" or "open"`)
 	} else {
 		enum(c, j.Network, "network", Networks())
 	}
@@ -122,31 +116,31 @@ func (c *checker) box(j *Job) {
 // env checks names, sizes and numbers of a map of variables.
 func (c *checker) env(env map[string]string, path string) {
 	if len(env) > MaxEnvVars {
-		c.fail(path, "%d variables, more than %d", len(env), MaxEnvVars)
+		c.Fail(path, "%d variables, more than %d", len(env), MaxEnvVars)
 	}
 	total := 0
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		value := env[name]
 		total += len(name) + len(value)
 		if !envNameRE.MatchString(name) {
-			c.fail(keyPath(path, name), "not a variable's name: letters, digits and '_', not starting with a digit, at most 128")
+			c.Fail(document.KeyPath(path, name), "not a variable's name: letters, digits and '_', not starting with a digit, at most 128")
 		}
 		if len(value) > MaxEnvValue {
-			c.fail(keyPath(path, name), "%d bytes, more than %d: put it into an input file", len(value), MaxEnvValue)
+			c.Fail(document.KeyPath(path, name), "%d bytes, more than %d: put it into an input file", len(value), MaxEnvValue)
 		}
-		c.failIf(keyPath(path, name), checkText(value))
+		c.failIf(document.KeyPath(path, name), checkText(value))
 	}
 	if total > MaxEnvBytes {
-		c.fail(path, "%d bytes of names and values in all, more than %d: put large values into input files", total, MaxEnvBytes)
+		c.Fail(path, "%d bytes of names and values in all, more than %d: put large values into input files", total, MaxEnvBytes)
 	}
 }
 
 func (c *checker) resources(r *Resources) {
 	if r.CPUs != 0 && !(r.CPUs >= MinCPUs && r.CPUs <= MaxCPUs) { // NaN is neither
-		c.fail("resources.cpus", "must be %v to %v, not %v", MinCPUs, MaxCPUs, r.CPUs)
+		c.Fail("resources.cpus", "must be %v to %v, not %v", MinCPUs, MaxCPUs, r.CPUs)
 	}
 	if r.Pids != 0 && (r.Pids < MinPids || r.Pids > MaxPids) {
-		c.fail("resources.pids", "must be %d to %d, not %d", MinPids, MaxPids, r.Pids)
+		c.Fail("resources.pids", "must be %d to %d, not %d", MinPids, MaxPids, r.Pids)
 	}
 	c.size(r.Memory, "resources.memory", MinMemory)
 	c.size(r.Disk, "resources.disk", MinDisk)
@@ -159,7 +153,7 @@ func (c *checker) resources(r *Resources) {
 // fits refuses a memory-backed folder that is larger than the memory it counts towards.
 func (c *checker) fits(part, memory Bytes, path string) {
 	if memory >= MinMemory && part > memory && part <= MaxSize {
-		c.fail(path, "%v is more than resources.memory (%v), which it counts towards", part, memory)
+		c.Fail(path, "%v is more than resources.memory (%v), which it counts towards", part, memory)
 	}
 }
 
@@ -167,16 +161,16 @@ func (c *checker) size(b Bytes, path string, least Bytes) {
 	switch {
 	case b == 0 || b >= least && b <= MaxSize:
 	case b > 0 && b < 1<<16:
-		c.fail(path, "%v is below the least possible, %v: did you mean %dMiB?", b, least, int64(b))
+		c.Fail(path, "%v is below the least possible, %v: did you mean %dMiB?", b, least, int64(b))
 	default:
-		c.fail(path, "must be %v to %v, not %v", least, Bytes(MaxSize), b)
+		c.Fail(path, "must be %v to %v, not %v", least, Bytes(MaxSize), b)
 	}
 }
 
 // duration checks a time that may be left out.
 func (c *checker) duration(d Duration, path string, least, most time.Duration) {
 	if d != 0 && (d.Std() < least || d.Std() > most) {
-		c.fail(path, "must be %s to %s, not %s", short(least), short(most), d)
+		c.Fail(path, "must be %s to %s, not %s", short(least), short(most), d)
 	}
 }
 
@@ -198,15 +192,15 @@ func (c *checker) notBefore(t time.Time) {
 	switch {
 	case t.IsZero():
 	case t.Year() < firstYear:
-		c.fail("not_before", "%s is no sensible start", t.UTC().Format(format))
+		c.Fail("not_before", "%s is no sensible start", t.UTC().Format(format))
 	case time.Until(t) > MaxNotBefore:
-		c.fail("not_before", "%s is more than a year away", t.UTC().Format(format))
+		c.Fail("not_before", "%s is more than a year away", t.UTC().Format(format))
 	}
 }
 
 func (c *checker) retry(r *Retry, path string) {
 	if r.Attempts < 0 || r.Attempts > MaxAttempts {
-		c.fail(path+".attempts", "must be 1 to %d, not %d", MaxAttempts, r.Attempts)
+		c.Fail(path+".attempts", "must be 1 to %d, not %d", MaxAttempts, r.Attempts)
 	}
 	c.duration(r.Backoff, path+".backoff", time.Millisecond, MaxBackoff)
 }
@@ -216,7 +210,7 @@ func (c *checker) workspace(w *Workspace) {
 		return
 	}
 	if w.Prefix == "" {
-		c.missing("workspace.prefix", `: the workspace's name in the store, such as "team/project"`)
+		c.Missing("workspace.prefix", `: the workspace's name in the store, such as "team/project"`)
 	}
 	c.match(w.Prefix, "workspace.prefix", prefixRE,
 		"one to four parts joined by '/', each of a-z, 0-9, '.', '_' and '-', starting with a letter or digit, at most 64 long")
@@ -227,7 +221,7 @@ func (c *checker) workspace(w *Workspace) {
 // match checks a value that may be left out against a pattern.
 func (c *checker) match(value, path string, re *regexp.Regexp, want string) {
 	if value != "" && !re.MatchString(value) {
-		c.fail(path, "not %s: %s", want, quote(value))
+		c.Fail(path, "not %s: %s", want, document.Quote(value))
 	}
 }
 
@@ -240,5 +234,5 @@ func enum[T ~string](c *checker, value T, path string, allowed []T) {
 	for i, w := range allowed {
 		words[i] = string(w)
 	}
-	c.fail(path, "%s is none of %s%s", quote(string(value)), strings.Join(words, ", "), suggest.DidYouMean(suggest.Nearest(string(value), words)))
+	c.Fail(path, "%s is none of %s%s", document.Quote(string(value)), strings.Join(words, ", "), suggest.DidYouMean(suggest.Nearest(string(value), words)))
 }

@@ -4,26 +4,28 @@ import (
 	"path"
 	"strings"
 	"unicode/utf8"
+
+	"slipway/internal/document"
 )
 
 func (c *checker) inputs(inputs []Input) {
 	if len(inputs) > MaxInputs {
-		c.fail("inputs", "%d files, more than %d: put them into one archive, or into the workspace", len(inputs), MaxInputs)
+		c.Fail("inputs", "%d files, more than %d: put them into one archive, or into the workspace", len(inputs), MaxInputs)
 		return
 	}
 	files := make(map[string]string, len(inputs)) // path in the workspace → path in the job
 	for i := range inputs {
-		c.input(&inputs[i], indexPath("inputs", i), files)
+		c.input(&inputs[i], document.IndexPath("inputs", i), files)
 	}
 	for i := range inputs {
-		c.folders(inputs[i].Path, indexPath("inputs", i)+".path", files)
+		c.folders(inputs[i].Path, document.IndexPath("inputs", i)+".path", files)
 	}
 }
 
 func (c *checker) input(in *Input, at string, files map[string]string) {
 	c.filePath(in.Path, at+".path")
 	if first, twice := files[in.Path]; twice {
-		c.fail(at+".path", "the same file as %s", first)
+		c.Fail(at+".path", "the same file as %s", first)
 	} else if in.Path != "" {
 		files[in.Path] = at
 	}
@@ -35,9 +37,9 @@ func (c *checker) input(in *Input, at string, files map[string]string) {
 	}
 	switch {
 	case in.Key != "" && in.SHA256 == "":
-		c.missing(at+".sha256", " with key: the object's digest in hex, as sha256sum prints it")
+		c.Missing(at+".sha256", " with key: the object's digest in hex, as sha256sum prints it")
 	case in.Key == "" && in.SHA256 != "":
-		c.fail(at+".sha256", "only with key")
+		c.Fail(at+".sha256", "only with key")
 	default:
 		c.match(in.SHA256, at+".sha256", sha256RE, "a SHA-256 digest (64 characters of 0-9 and a-f)")
 	}
@@ -51,14 +53,14 @@ func (c *checker) folders(file, at string, files map[string]string) {
 	}
 	for dir := path.Dir(file); dir != "."; dir = path.Dir(dir) {
 		if other, isFile := files[dir]; isFile {
-			c.fail(at, "%s is a file already: see %s", quote(dir), other)
+			c.Fail(at, "%s is a file already: see %s", document.Quote(dir), other)
 		}
 	}
 }
 
 func (c *checker) filePath(p, at string) {
 	if p == "" {
-		c.missing(at, ": where in the workspace the file shall be")
+		c.Missing(at, ": where in the workspace the file shall be")
 		return
 	}
 	c.failIf(at, checkFile(p))
@@ -66,13 +68,13 @@ func (c *checker) filePath(p, at string) {
 
 func (c *checker) content(s *string, at string) {
 	if s != nil && !utf8.ValidString(*s) {
-		c.fail(at+".content", "not UTF-8: give bytes as content_base64")
+		c.Fail(at+".content", "not UTF-8: give bytes as content_base64")
 	}
 }
 
 func (c *checker) mode(m Mode, at string) {
 	if m > 0o777 {
-		c.fail(at+".mode", "must be at most 0777, not %04o", uint32(m))
+		c.Fail(at+".mode", "must be at most 0777, not %04o", uint32(m))
 	}
 }
 
@@ -92,23 +94,23 @@ func (c *checker) oneOf(at string, found, names []string) {
 	list := strings.Join(names[:last], ", ") + " or " + names[last]
 	switch len(found) {
 	case 0:
-		c.fail(at, "needs one of %s", list)
+		c.Fail(at, "needs one of %s", list)
 	case 1:
 	default:
-		c.fail(at+"."+found[1], "can't be used beside %s: give exactly one of %s", found[0], list)
+		c.Fail(at+"."+found[1], "can't be used beside %s: give exactly one of %s", found[0], list)
 	}
 }
 
 func (c *checker) steps(steps []Step) {
 	switch {
 	case len(steps) == 0:
-		c.missing("steps", `: at least one, such as [{run: "make test"}]`)
+		c.Missing("steps", `: at least one, such as [{run: "make test"}]`)
 	case len(steps) > MaxSteps:
-		c.fail("steps", "%d steps, more than %d", len(steps), MaxSteps)
+		c.Fail("steps", "%d steps, more than %d", len(steps), MaxSteps)
 		return
 	}
 	for i := range steps {
-		c.step(&steps[i], indexPath("steps", i))
+		c.step(&steps[i], document.IndexPath("steps", i))
 	}
 }
 
@@ -125,11 +127,11 @@ func (c *checker) step(s *Step, at string) {
 		c.failIf(at+".user", checkUser(s.User))
 	}
 	if s.Stdin != nil && !utf8.ValidString(*s.Stdin) {
-		c.fail(at+".stdin", "not UTF-8: give bytes as an input file with content_base64")
+		c.Fail(at+".stdin", "not UTF-8: give bytes as an input file with content_base64")
 	}
 	c.duration(s.Timeout, at+".timeout", MinTimeout, MaxTimeout)
 	if g := s.Grace; g != nil && (*g < 0 || g.Std() > MaxGrace) {
-		c.fail(at+".grace", "must be 0s to %s, not %s", short(MaxGrace), *g)
+		c.Fail(at+".grace", "must be 0s to %s, not %s", short(MaxGrace), *g)
 	}
 	enum(c, s.If, at+".if", Conditions())
 	c.retry(&s.Retry, at+".retry")
@@ -159,9 +161,9 @@ func (c *checker) action(s *Step, at string) {
 func (c *checker) script(script, at string) {
 	switch {
 	case strings.TrimSpace(script) == "":
-		c.fail(at, "must not be blank")
+		c.Fail(at, "must not be blank")
 	case len(script) > MaxCommandBytes:
-		c.fail(at, "%d bytes, more than %d: put the script into an input file, or give it on stdin", len(script), MaxCommandBytes)
+		c.Fail(at, "%d bytes, more than %d: put the script into an input file, or give it on stdin", len(script), MaxCommandBytes)
 	default:
 		c.failIf(at, checkText(script))
 	}
@@ -172,12 +174,12 @@ func (c *checker) argv(args []string, at, hint string) {
 	for i, arg := range args {
 		total += len(arg) + 1 // as the kernel counts: a zero byte ends each
 		if i == 0 && arg == "" {
-			c.fail(indexPath(at, i), "the program must not be empty")
+			c.Fail(document.IndexPath(at, i), "the program must not be empty")
 		}
-		c.failIf(indexPath(at, i), checkText(arg))
+		c.failIf(document.IndexPath(at, i), checkText(arg))
 	}
 	if total > MaxCommandBytes {
-		c.fail(at, "%d bytes, more than %d: %s", total, MaxCommandBytes, hint)
+		c.Fail(at, "%d bytes, more than %d: %s", total, MaxCommandBytes, hint)
 	}
 }
 
@@ -196,7 +198,7 @@ func (c *checker) processOnly(s *Step, at string) {
 		return
 	}
 	if len(s.Shell) > 0 && s.Run == "" {
-		c.fail(at+".shell", "only with run")
+		c.Fail(at+".shell", "only with run")
 	}
 	if s.isProcess() {
 		return
@@ -212,7 +214,7 @@ func (c *checker) processOnly(s *Step, at string) {
 		{"grace", s.Grace != nil},
 	} {
 		if f.set {
-			c.fail(at+"."+f.name, "only with run or command")
+			c.Fail(at+"."+f.name, "only with run or command")
 		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"slipway/internal/size"
 )
 
 // ID is a ULID: 26 characters of Crockford's base 32 that sort by time.
@@ -92,51 +94,19 @@ func (d Duration) String() string { return time.Duration(d).String() }
 // of B, KiB, MiB, GiB, TiB or their short forms k, m, g, t, which are binary too.
 type Bytes int64
 
-var byteUnits = []struct {
-	suffix string
-	size   int64
-}{{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}}
-
 // MarshalText writes b in the largest unit that keeps it whole.
 func (b Bytes) MarshalText() ([]byte, error) { return []byte(b.String()), nil }
 
 // String writes b in the largest unit that keeps it whole.
-func (b Bytes) String() string {
-	for _, u := range byteUnits {
-		if b != 0 && int64(b)%u.size == 0 {
-			return strconv.FormatInt(int64(b)/u.size, 10) + u.suffix
-		}
-	}
-	return strconv.FormatInt(int64(b), 10) + "B"
-}
+func (b Bytes) String() string { return size.Format(int64(b)) }
 
 // UnmarshalText reads a whole number and a unit.
 func (b *Bytes) UnmarshalText(text []byte) error {
-	s := string(text)
-	digits := strings.TrimRight(s, "BKMGTibkmgt")
-	unit, ok := unitSize(s[len(digits):])
-	n, err := strconv.ParseInt(digits, 10, 64)
-	if !ok || err != nil || n < 0 || (n > 0 && unit > (1<<63-1)/n) {
-		return fmt.Errorf("not a size such as \"512MiB\" or \"2g\": %.40q", s)
+	n, err := size.Parse(string(text))
+	if err == nil {
+		*b = Bytes(n)
 	}
-	*b = Bytes(n * unit)
-	return nil
-}
-
-func unitSize(suffix string) (int64, bool) {
-	switch strings.ToLower(suffix) {
-	case "", "b":
-		return 1, true
-	case "k", "kib", "kb":
-		return 1 << 10, true
-	case "m", "mib", "mb":
-		return 1 << 20, true
-	case "g", "gib", "gb":
-		return 1 << 30, true
-	case "t", "tib", "tb":
-		return 1 << 40, true
-	}
-	return 0, false
+	return err
 }
 
 // Mode is a file's permission bits, written in octal: "0755".

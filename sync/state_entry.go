@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"slipway/internal/document"
 )
 
 // entryJSON is what needs the whole entry to be understood.
@@ -20,15 +22,14 @@ type entryJSON struct {
 
 func (p *stateParser) entry() error {
 	if len(p.out.Files) >= p.opts.MaxEntries {
-		return p.errorf("more than %d", p.opts.MaxEntries)
+		return fmt.Errorf("more than %d entries", p.opts.MaxEntries)
 	}
 	e, j := Entry{Type: TypeFile, Pack: -1}, entryJSON{}
-	err := p.object(func(name string) error { return at(name, p.entryMember(name, &e, &j)) })
-	if err == nil {
-		err = finishEntry(&e, &j)
+	if err := p.Object(func(name string) error { return p.entryMember(name, &e, &j) }); err != nil {
+		return err
 	}
-	if err != nil {
-		return fmt.Errorf("entry %d %q: %w", len(p.out.Files), e.Path, err)
+	if err := finishEntry(&e, &j); err != nil {
+		return fmt.Errorf("entry %q: %w", e.Path, err)
 	}
 	p.out.Files = append(p.out.Files, e)
 	return nil
@@ -39,41 +40,41 @@ func (p *stateParser) entryMember(name string, e *Entry, j *entryJSON) (err erro
 	switch name {
 	case "path":
 		j.paths++
-		e.Path, err = p.str()
+		e.Path, err = p.String()
 	case "path_b64":
 		j.paths++
 		e.Path, err = p.base64String()
 	case "type":
 		e.Type, err = p.nodeType()
 	case "size":
-		e.Size, err = p.integer()
+		e.Size, err = p.Int()
 	case "mode":
 		j.hasMode = true
 		e.Mode, err = p.mode()
 	case "modified_at":
-		j.sec, err = p.integer()
+		j.sec, err = p.Int()
 	case "mtime_ns":
 		j.hasNS = true
-		j.ns, err = p.integer()
+		j.ns, err = p.Int()
 	case "checksum":
 		err = p.hexString(e.MD5[:])
 	case "sha256":
 		err = p.hexString(e.SHA256[:])
 	case "target":
 		j.targets++
-		e.Target, err = p.str()
+		e.Target, err = p.String()
 	case "target_b64":
 		j.targets++
 		e.Target, err = p.base64String()
 	case "pack":
 		j.hasPack = true
-		n, err = p.integer()
+		n, err = p.Int()
 		e.Pack = int(n)
 	case "off":
 		j.hasOff = true
-		e.Off, err = p.integer()
+		e.Off, err = p.Int()
 	case "blob":
-		e.Blob, err = p.str()
+		e.Blob, err = p.String()
 	default:
 		err = p.unknown(name, &e.extra)
 	}
@@ -106,7 +107,7 @@ func finishEntry(e *Entry, j *entryJSON) error {
 const maxSeconds = 1<<63/1_000_000_000 - 1
 
 func (p *stateParser) nodeType() (NodeType, error) {
-	v, err := p.str()
+	v, err := p.String()
 	if err != nil {
 		return 0, err
 	}
@@ -115,49 +116,49 @@ func (p *stateParser) nodeType() (NodeType, error) {
 			return t, nil
 		}
 	}
-	return 0, p.errorf("unknown type %q", v)
+	return 0, fmt.Errorf("unknown type %s", document.Quote(v))
 }
 
 var typeNames = map[NodeType]string{TypeFile: "file", TypeDir: "dir", TypeSymlink: "symlink"}
 
 func (p *stateParser) mode() (uint32, error) {
-	v, err := p.str()
+	v, err := p.String()
 	if err != nil {
 		return 0, err
 	}
 	m, err := strconv.ParseUint(v, 8, 32)
 	if err != nil || m > 0o7777 {
-		return 0, p.errorf("%q is not an octal mode", v)
+		return 0, fmt.Errorf("%s is not an octal mode", document.Quote(v))
 	}
 	return uint32(m), nil
 }
 
 // hexString reads exactly the digits of dst, in lower case, or an empty string.
 func (p *stateParser) hexString(dst []byte) error {
-	v, err := p.str()
+	v, err := p.String()
 	if err != nil || v == "" {
 		return err
 	}
 	if len(v) != 2*len(dst) || strings.ToLower(v) != v {
-		return p.errorf("%q is not %d hexadecimal digits in lower case", v, 2*len(dst))
+		return fmt.Errorf("%s is not %d hexadecimal digits in lower case", document.Quote(v), 2*len(dst))
 	}
 	if _, err = hex.Decode(dst, []byte(v)); err != nil {
-		return p.errorf("%q is not %d hexadecimal digits in lower case", v, 2*len(dst))
+		return fmt.Errorf("%s is not %d hexadecimal digits in lower case", document.Quote(v), 2*len(dst))
 	}
 	return nil
 }
 
 func (p *stateParser) base64String() (string, error) {
-	v, err := p.str()
+	v, err := p.String()
 	if err != nil {
 		return "", err
 	}
 	b, err := base64.StdEncoding.Strict().DecodeString(v)
 	if err != nil || strings.ContainsAny(v, "\r\n") {
-		return "", p.errorf("not base64")
+		return "", fmt.Errorf("not base64")
 	}
 	if utf8.Valid(b) {
-		return "", p.errorf("is UTF-8, which is not written in base64")
+		return "", fmt.Errorf("is UTF-8, which is not written in base64")
 	}
 	return string(b), nil
 }

@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"sort"
 	"strconv"
 	"strings"
 	"time"
+
+	"slipway/internal/document"
 )
 
 // ParseState reads a state file of version 1.x and checks every rule of it, within
@@ -16,10 +19,13 @@ import (
 // another version, and names the entry.
 func ParseState(data []byte, opts Options) (*State, error) {
 	opts = opts.withDefaults()
-	if int64(len(data)) > opts.MaxStateBytes {
-		return nil, fmt.Errorf("%w: %d bytes, the limit is %d", ErrState, len(data), opts.MaxStateBytes)
+	kind := stateKind
+	kind.MaxBytes = int(min(opts.MaxStateBytes, math.MaxInt))
+	r, err := document.NewReader(data, &kind)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrState, err)
 	}
-	p := &stateParser{jsonReader: jsonReader{data: data}, opts: opts}
+	p := &stateParser{Reader: r, opts: opts}
 	if err := p.state(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrState, err)
 	}
@@ -34,83 +40,106 @@ func ParseState(data []byte, opts Options) (*State, error) {
 	return s, nil
 }
 
+// stateKind is what the reader of states adds to that of all documents. Within the deepest map that may hold fields of
+// a later version, an entry of files, these can be nested in 33 levels.
+var stateKind = document.Kind{Name: "state", MaxDepth: 3 + 33}
+
+// stateParser fills a State while it reads: a large one would take ten times the memory as a tree of nodes.
 type stateParser struct {
-	jsonReader
+	*document.Reader
 	opts Options
 	out  State
 }
 
 func (p *stateParser) state() error {
-	if err := p.object(p.stateMember); err != nil {
+	if err := p.Object(p.stateMember); err != nil {
 		return err
 	}
-	return p.end()
+	return p.End()
 }
 
 func (p *stateParser) stateMember(name string) (err error) {
 	s := &p.out
 	switch name {
 	case "version":
-		s.Version, err = p.str()
+		s.Version, err = p.String()
 	case "last_synced_at":
-		s.LastSyncedAt, err = p.integer()
+		s.LastSyncedAt, err = p.Int()
 	case "workspace":
-		s.Workspace, err = p.str()
+		s.Workspace, err = p.String()
 	case "commit":
-		s.Commit, err = p.str()
+		s.Commit, err = p.String()
 	case "parent":
-		s.Parent, err = p.str()
+		s.Parent, err = p.String()
 	case "parents":
-		err = p.array(func() error { return p.parent() })
+		err = p.Array(p.parent)
 	case "generation":
-		s.Generation, err = p.integer()
+		s.Generation, err = p.Int()
 	case "writer":
 		err = p.writer()
 	case "created_at":
 		err = p.createdAt()
 	case "layout":
-		s.Layout, err = p.str()
+		s.Layout, err = p.String()
 	case "totals":
 		err = p.totals()
 	case "ignore_sha256":
-		s.IgnoreSHA256, err = p.str()
+		s.IgnoreSHA256, err = p.String()
 	case "packs":
-		err = p.array(p.pack)
+		err = p.Array(p.pack)
 	case "files":
-		err = p.array(p.entry)
+		err = p.Array(p.entry)
 	default:
 		err = p.unknown(name, &s.extra)
 	}
-	return at(name, err)
-}
-
-// at names the member in which an error lies, once.
-func at(name string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", name, err)
+	return err
 }
 
 func (p *stateParser) parent() error {
-	c, err := p.str()
+	c, err := p.String()
 	p.out.Parents = append(p.out.Parents, c)
 	if len(p.out.Parents) > maxParents {
-		return p.errorf("more than %d", maxParents)
+		return fmt.Errorf("more than %d parents", maxParents)
 	}
 	return err
 }
 
 func (p *stateParser) writer() error {
-	start := p.pos
-	if err := p.skip(0); err != nil {
+	w := &p.out.Writer
+	return p.Object(func(name string) (err error) {
+		switch name {
+		case "worker":
+			w.Worker, err = p.String()
+		case "job":
+			w.Job, err = p.String()
+		case "attempt":
+			var n int64
+			n, err = p.Int()
+			w.Attempt = int(n)
+		case "fence":
+			w.Fence, err = p.fence()
+		default:
+			_, err = p.Raw()
+		}
 		return err
+	})
+}
+
+// fence reads a number that may be larger than an int64.
+func (p *stateParser) fence() (uint64, error) {
+	text, err := p.Raw()
+	if err != nil {
+		return 0, err
 	}
-	return json.Unmarshal(p.data[start:p.pos], &p.out.Writer)
+	n, err := strconv.ParseUint(string(text), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("want a whole number of 0 or more, not %s", document.Quote(string(text)))
+	}
+	return n, nil
 }
 
 func (p *stateParser) createdAt() error {
-	v, err := p.str()
+	v, err := p.String()
 	if err == nil && v != "" {
 		p.out.CreatedAt, err = time.Parse(time.RFC3339Nano, v)
 	}
@@ -118,14 +147,14 @@ func (p *stateParser) createdAt() error {
 }
 
 func (p *stateParser) totals() error {
-	return p.object(func(name string) (err error) {
+	return p.Object(func(name string) (err error) {
 		switch name {
 		case "files":
-			p.out.Totals.Files, err = p.integer()
+			p.out.Totals.Files, err = p.Int()
 		case "bytes":
-			p.out.Totals.Bytes, err = p.integer()
+			p.out.Totals.Bytes, err = p.Int()
 		default:
-			err = p.skip(0)
+			_, err = p.Raw()
 		}
 		return err
 	})
@@ -133,62 +162,38 @@ func (p *stateParser) totals() error {
 
 func (p *stateParser) pack() error {
 	if len(p.out.Packs) >= p.opts.MaxEntries {
-		return p.errorf("more than %d", p.opts.MaxEntries)
+		return fmt.Errorf("more than %d packs", p.opts.MaxEntries)
 	}
 	var k Pack
-	err := p.object(func(name string) (err error) {
+	err := p.Object(func(name string) (err error) {
 		switch name {
 		case "id":
-			k.ID, err = p.str()
+			k.ID, err = p.String()
 		case "size":
-			k.Size, err = p.integer()
+			k.Size, err = p.Int()
 		case "sha256":
 			err = p.hexString(k.SHA256[:])
 		case "enc":
-			k.Enc, err = p.str()
+			k.Enc, err = p.String()
 		default:
 			err = p.unknown(name, &k.extra)
 		}
-		return at(name, err)
+		return err
 	})
 	p.out.Packs = append(p.out.Packs, k)
-	return at(strconv.Itoa(len(p.out.Packs)-1), err)
+	return err
 }
 
 // unknown keeps a member of a later version.
 func (p *stateParser) unknown(name string, to *[]field) error {
-	start := p.pos
-	if err := p.skip(0); err != nil {
+	text, err := p.Raw()
+	if err != nil {
 		return err
 	}
 	var b bytes.Buffer
-	if err := json.Compact(&b, p.data[start:p.pos]); err != nil {
+	if err := json.Compact(&b, text); err != nil {
 		return err
 	}
 	*to = append(*to, field{name, b.String()})
-	return nil
-}
-
-// skip passes over any value. What it lets through, encoding/json checks.
-func (p *stateParser) skip(depth int) error {
-	if depth > maxJSONDepth {
-		return p.errorf("deeper than %d levels", maxJSONDepth)
-	}
-	switch p.peek() {
-	case '{':
-		return p.object(func(string) error { return p.skip(depth + 1) })
-	case '[':
-		return p.array(func() error { return p.skip(depth + 1) })
-	case '"':
-		_, err := p.str()
-		return err
-	}
-	start := p.pos
-	for p.pos < len(p.data) && !strings.ContainsRune(",]} \t\r\n", rune(p.data[p.pos])) {
-		p.pos++
-	}
-	if !json.Valid(p.data[start:p.pos]) {
-		return p.errorf("not a value")
-	}
 	return nil
 }

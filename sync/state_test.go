@@ -59,12 +59,12 @@ func TestRefuses(t *testing.T) {
 		"blob":                      `{"path":"a","checksum":"` + sumMD5 + `","size":4,"modified_at":0,"blob":"../../x"}`,
 		"in base64":                 `{"path_b64":"YQ==",` + inPack + `}`,
 		"one of the two":            `{"path":"a","path_b64":"/w==",` + inPack + `}`,
-		`"path" appears`:            `{"path":"a","path":"b",` + inPack + `}`,
-		"out of range":              strings.Replace(file("a"), `"modified_at":1`, `"modified_at":9223372037`, 1),
-		"whole number":              strings.Replace(file("a"), `"size":4`, `"size":4.5`, 1),
-		"UTF-8":                     `{"path":"` + "\xff" + `",` + inPack + `}`,
-		"bad escape":                `{"path":"\ud800",` + inPack + `}`,
-		"over":                      strings.Replace(file("a"), `"size":4`, `"size":99999999999999`, 1),
+		"files[0].path: given twice, first on line 1": `{"path":"a","path":"b",` + inPack + `}`,
+		"out of range": strings.Replace(file("a"), `"modified_at":1`, `"modified_at":9223372037`, 1),
+		"whole number": strings.Replace(file("a"), `"size":4`, `"size":4.5`, 1),
+		"UTF-8":        `{"path":"` + "\xff" + `",` + inPack + `}`,
+		"files[0].path: not an escape that JSON knows": `{"path":"\ud800",` + inPack + `}`,
+		"over": strings.Replace(file("a"), `"size":4`, `"size":99999999999999`, 1),
 	}
 	for want, files := range cases {
 		_, err := ParseState([]byte(fmt.Sprintf(oneState, files)), Options{})
@@ -73,7 +73,7 @@ func TestRefuses(t *testing.T) {
 		}
 	}
 	for want, doc := range map[string]string{
-		"1.x": `{"version":"2.0"}`, "state version": `{}`, "after the end": `{"version":"1.1"} x`, "expected": `[]`, "does not end": `{"ver`,
+		"1.x": `{"version":"2.0"}`, "state version": `{}`, "after the end": `{"version":"1.1"} x`, "line 1, column 1: want a map, not a list": `[]`, "the text ends within a string": `{"ver`,
 		"id": `{"version":"1.1","packs":[{"id":"../x.tar","size":1}]}`, "size": `{"version":"1.1","packs":[{"id":"a.tar","size":99999999999}]}`,
 		"generation": `{"version":"1.1","generation":-1}`, "commit": `{"version":"1.1","commit":"../../x"}`, "deeper": `{"version":"1.1","x":` + strings.Repeat("[", 100),
 	} {

@@ -2,129 +2,119 @@ package settings
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
+	"slipway/internal/document"
+	"slipway/internal/document/yamldoc"
 	"slipway/internal/suggest"
-	"slipway/job"
-	"slipway/job/jobyaml"
 )
 
-// fileValue is a leaf of the config file.
+// kind is what the reader of config files adds to that of all documents.
+var kind = document.Kind{Name: "config file", Unknown: "no such setting"}
+
+// fileValue is the value of a setting in the config file.
 type fileValue struct {
 	text         string
 	line, column int
 }
 
-// parse reads the config file into its leaves, and notes what it can't read and every key that is no setting.
-func (s *Set) parse(data []byte) walk {
-	w := walk{set: s, leaves: map[string]fileValue{}}
-	root, err := jobyaml.Parse(data)
-	mistake := (*job.FieldError)(nil)
+// configFile is a config file that was read: its values by key, and its mistakes.
+type configFile struct {
+	document.Mistakes
+	set    *Set
+	values map[string]fileValue
+}
+
+// parse reads the config file, and notes what it can't read and every key that is no setting.
+func (s *Set) parse(data []byte) *configFile {
+	f := &configFile{set: s, values: map[string]fileValue{}}
+	root, err := yamldoc.Parse(data, &kind)
+	var syntax *document.FieldError
 	switch {
-	case errors.As(err, &mistake):
-		w.mistakes = append(w.mistakes, mistake)
+	case errors.As(err, &syntax):
+		f.Add(syntax)
 	case err != nil:
-		w.fail("", 0, 0, "%v", err)
-	case root.Kind != job.NodeNull: // an empty file says nothing
-		w.group("", root)
+		f.Fail("", "%v", err)
+	case root.Kind != document.Null: // an empty file says nothing
+		f.group("", root)
 	}
-	return w
-}
-
-// walk goes through a config file, and collects its leaves and its mistakes.
-type walk struct {
-	set      *Set
-	leaves   map[string]fileValue
-	mistakes []*job.FieldError
-}
-
-func (w *walk) fail(path string, line, column int, format string, args ...any) {
-	w.mistakes = append(w.mistakes, &job.FieldError{Path: path, Line: line, Column: column, Message: fmt.Sprintf(format, args...)})
-}
-
-// clouds reports whether key may have no value, or a default, only because of a mistake in the file: one of the file as a
-// whole, at the key, in its group, or at a word that is like no setting and may be meant to be the group's name.
-func (w *walk) clouds(key string) bool {
-	group, _, nested := strings.Cut(key, ".")
-	for _, m := range w.mistakes {
-		top, _, below := strings.Cut(m.Path, ".")
-		if top == group || top == "" {
-			return true
-		}
-		if near := w.set.nearest(m.Path); !below && (near == key || near == "" && nested) {
-			return true
-		}
-	}
-	return false
+	return f
 }
 
 // group reads the keys below path.
-func (w *walk) group(path string, n *job.Node) {
-	if n.Kind == job.NodeNull {
-		return // "nats:" with nothing below it
-	}
-	if n.Kind != job.NodeMap {
-		w.fail(path, n.Line, n.Column, "want key: value lines, not %s", n.Kind)
-		return
-	}
-	lines := map[string]int{}
-	for _, m := range n.Members {
-		key := m.Key
-		if path != "" {
-			key = path + "." + key
-		}
-		first, twice := lines[key]
-		lines[key] = m.Line
+func (f *configFile) group(path string, n *document.Node) {
+	f.EachMember(n, path, "key: value lines", func(key string, m document.Member) {
 		switch {
-		case twice:
-			w.fail(key, m.Line, m.Column, "given twice, first on line %d", first)
-		case w.set.byKey[key] != nil:
-			w.leaf(key, m.Value)
-		case w.set.isGroup(key):
-			w.group(key, m.Value)
-		default:
-			w.fail(key, m.Line, m.Column, "no such setting%s", w.set.suggest(key))
+		case f.set.byKey[key] != nil:
+			f.value(key, m.Value)
+		case !f.set.isGroup(key):
+			f.Unknown(m, key, kind.UnknownKey(key, f.set.keys()))
+		case m.Value.Kind != document.Null: // else "nats:" with nothing below it
+			f.group(key, m.Value)
 		}
-	}
+	})
 }
 
-// leaf turns a scalar or a list of scalars into the text that a flag would get.
-func (w *walk) leaf(key string, n *job.Node) {
+// value turns a scalar or a list of scalars into the text that a flag would get.
+func (f *configFile) value(key string, n *document.Node) {
 	text := n.Text
 	switch n.Kind {
-	case job.NodeNull:
-		w.fail(key, n.Line, n.Column, "has no value")
+	case document.Null:
+		f.FailAt(n, key, "no value is given: want one, or leave it out")
 		return
-	case job.NodeMap:
-		w.fail(key, n.Line, n.Column, "want a single value, not %s", n.Kind)
+	case document.Map:
+		f.FailAt(n, key, "want a single value, not %s", n.Kind)
 		return
-	case job.NodeList:
+	case document.List:
 		var parts []string
 		for _, item := range n.Items {
-			if item.Kind == job.NodeList || item.Kind == job.NodeMap || strings.Contains(item.Text, ",") {
-				w.fail(key, item.Line, item.Column, "want a list of plain words")
+			if item.Kind == document.List || item.Kind == document.Map || strings.Contains(item.Text, ",") {
+				f.FailAt(item, key, "want a list of plain words")
 				return
 			}
 			parts = append(parts, item.Text)
 		}
 		text = strings.Join(parts, ",")
 	}
-	w.leaves[key] = fileValue{text, n.Line, n.Column}
+	f.values[key] = fileValue{text, n.Line, n.Column}
+}
+
+// mayBeAffected reports whether key may have no value, or a default, only because of a mistake in the file: one of the
+// file as a whole, at the key, in its group, or at a word that is like no setting and may be meant to be the group's name.
+func (f *configFile) mayBeAffected(key string) bool {
+	group, _, nested := strings.Cut(key, ".")
+	for _, m := range f.Found() {
+		top, _, below := strings.Cut(m.Path, ".")
+		if top == group || top == "" {
+			return true
+		}
+		if near := suggest.Nearest(m.Path, f.set.keys()); !below && (near == key || near == "" && nested) {
+			return true
+		}
+	}
+	return false
 }
 
 func (s *Set) isGroup(key string) bool {
 	return slices.ContainsFunc(s.list, func(st *Setting) bool { return strings.HasPrefix(st.Key, key+".") })
 }
 
-func (s *Set) suggest(key string) string { return suggest.DidYouMean(s.nearest(key)) }
-
-// nearest names the setting whose key is nearest, if one is near.
-func (s *Set) nearest(key string) string {
+func (s *Set) keys() []string {
 	keys := make([]string, len(s.list))
 	for i, st := range s.list {
 		keys[i] = st.Key
 	}
-	return suggest.Nearest(key, keys)
+	return keys
+}
+
+// sourced puts the name of the file, and the place in it, before each mistake.
+func (f *configFile) sourced(fileName string) (errs []error) {
+	var all document.Errors
+	if errors.As(f.Err(), &all) {
+		for _, m := range all {
+			errs = append(errs, errors.New(m.In(fileName)))
+		}
+	}
+	return errs
 }

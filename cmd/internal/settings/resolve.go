@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"slipway/internal/suggest"
-	"slipway/job"
 )
 
 // Env looks a variable up in a list of NAME=value.
@@ -21,43 +20,41 @@ func Env(environ []string, name string) (string, bool) {
 	return "", false
 }
 
-// Resolve gives every setting that has no flag on the command line its value from
-// the environment or, failing that, from the config file, and checks it. The error has a line for each
-// mistake, with what gave it, but for those that may only be there because of another one. fileName is for messages; file may be nil.
+// Resolve gives every setting that has no flag on the command line its value from the environment or, failing that,
+// from the config file, and applies its rule. The error lists every mistake with its source (flag, variable,
+// file:line:column), one a line; mistakes that may only follow from another one are left out. fileName is for messages;
+// file may be nil.
 func (s *Set) Resolve(environ []string, fileName string, file io.Reader) error {
-	var w walk
+	f := &configFile{set: s}
 	if file != nil {
-		data, err := io.ReadAll(io.LimitReader(file, job.MaxSpecBytes+1)) // one more: the parser says that it is too much
+		data, err := kind.ReadAll(file)
 		if err != nil {
 			return fmt.Errorf("read %s: %w", fileName, err)
 		}
-		w = s.parse(data)
+		f = s.parse(data)
 	}
-	var errs []error
-	for _, mistake := range w.mistakes {
-		errs = append(errs, errors.New(mistake.In(fileName)))
-	}
+	errs := f.sourced(fileName)
 	wrong := map[string]bool{}
 	for _, st := range s.list {
-		if err := st.resolve(environ, fileName, w.leaves); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", st.given, err))
+		if err := st.resolve(environ, fileName, f.values); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", st.sourceText, err))
 			wrong[st.Key] = true
 		}
 	}
 	for _, r := range s.rules {
-		if slices.ContainsFunc(r.keys, func(key string) bool { return wrong[key] || w.clouds(key) }) {
-			continue // what they are together means nothing yet
+		if slices.ContainsFunc(r.keys, func(key string) bool { return wrong[key] || f.mayBeAffected(key) }) {
+			continue // the rule would judge a value that is not the one that was meant
 		}
 		if err := r.check(); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", s.givers(r.keys), err))
+			errs = append(errs, fmt.Errorf("%s: %w", s.sourcesOf(r.keys), err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
 func (s *Setting) resolve(environ []string, fileName string, fromFile map[string]fileValue) error {
-	text, given := s.find(environ, fileName, fromFile)
-	if given {
+	text, found := s.find(environ, fileName, fromFile)
+	if found {
 		if err := s.flag.Value.Set(text); err != nil {
 			return s.invalid(err)
 		}
@@ -65,33 +62,33 @@ func (s *Setting) resolve(environ []string, fileName string, fromFile map[string
 	return s.check()
 }
 
-// find notes where the value comes from, and returns it if it is not in place yet.
-func (s *Setting) find(environ []string, fileName string, fromFile map[string]fileValue) (text string, given bool) {
+// find notes where the value comes from, and returns it if the flag does not hold it yet.
+func (s *Setting) find(environ []string, fileName string, fromFile map[string]fileValue) (text string, found bool) {
 	if s.flag.Changed {
-		s.source, s.given = FromFlag, s.Flag()
+		s.source, s.sourceText = FromFlag, s.Flag()
 		return "", false
 	}
 	for _, name := range s.envName {
 		// An empty variable counts as unset: compose files and CI systems write it so.
 		if v, ok := Env(environ, name); ok && v != "" {
-			s.source, s.given = FromEnv+" "+name, "variable "+name
+			s.source, s.sourceText = FromEnv+" "+name, "variable "+name
 			return v, true
 		}
 	}
 	if v, ok := fromFile[s.Key]; ok {
 		s.source = fmt.Sprintf("%s %s:%d", FromFile, fileName, v.line)
-		s.given = fmt.Sprintf("%s:%d:%d: %s", fileName, v.line, v.column, s.Key)
+		s.sourceText = fmt.Sprintf("%s:%d:%d: %s", fileName, v.line, v.column, s.Key)
 		return v.text, true
 	}
 	return "", false
 }
 
-// givers names those of keys that somebody gave: with the defaults alone no rule is broken.
-func (s *Set) givers(keys []string) string {
+// sourcesOf names the sources of keys. A default is none: the defaults alone break no rule.
+func (s *Set) sourcesOf(keys []string) string {
 	var out []string
 	for _, key := range keys {
 		if st := s.byKey[key]; st.source != FromDefault {
-			out = append(out, st.given)
+			out = append(out, st.sourceText)
 		}
 	}
 	return strings.Join(out, ", ")
@@ -105,19 +102,19 @@ func (s *Setting) invalid(err error) error {
 	return err
 }
 
-// UnknownVariable is a variable that looks like ours and that nobody reads.
+// UnknownVariable is a variable with our prefix that is no setting.
 type UnknownVariable struct {
 	Name string
-	// Meant is the one of ours that is nearest. Empty if none is near.
+	// Meant is the setting's variable that was probably meant. Empty if no name is near.
 	Meant string
 }
 
-// String says so, in one line.
+// String writes a warning of one line.
 func (v UnknownVariable) String() string {
 	return "variable " + v.Name + " is set, but there is no such setting" + suggest.DidYouMean(v.Meant)
 }
 
-// UnknownEnv lists them.
+// UnknownEnv lists the variables of environ that have our prefix and are no setting, sorted.
 func (s *Set) UnknownEnv(environ []string) []UnknownVariable {
 	var ours, unknown []string
 	for _, st := range s.list {

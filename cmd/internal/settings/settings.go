@@ -22,18 +22,18 @@ const (
 	FromDefault = "default"
 )
 
-// Setting is one thing that a program can be told.
+// Setting is one value that a program can be given.
 type Setting struct {
 	// Key names it in the config file, with dots between the levels.
 	Key string
 	// Secret: has no flag, and its value is never printed.
 	Secret bool
 
-	flag    *pflag.Flag
-	envName []string
-	source  string
-	given   string // how messages name it: by what gave the value
-	check   func() error
+	flag       *pflag.Flag
+	envName    []string
+	source     string
+	sourceText string // the source, as messages name it; the key for a default
+	check      func() error
 }
 
 // Flag is the name on the command line, with its dashes. Empty for a secret.
@@ -50,7 +50,7 @@ func (s *Setting) Env() string { return s.envName[0] }
 // Source says where the value came from: FromFlag, FromEnv, FromFile or FromDefault, the latter three with detail.
 func (s *Setting) Source() string { return s.source }
 
-// Check adds the rule for the value. Resolve calls it; the error says what is wanted, and no name.
+// Check adds the rule for the value, which Resolve applies. The error of rule says what is wanted; Resolve adds the source.
 func (s *Setting) Check(rule func() error) *Setting {
 	s.check = rule
 	return s
@@ -64,7 +64,7 @@ func (s *Setting) Default(v string) {
 	s.flag.DefValue = v
 }
 
-// AlsoEnv names a variable of somebody else's that is looked at after our own.
+// AlsoEnv adds a variable of another program, such as AWS_ACCESS_KEY_ID. Our own wins over it.
 func (s *Setting) AlsoEnv(name string) *Setting {
 	s.envName = append(s.envName, name)
 	return s
@@ -112,7 +112,7 @@ type Set struct {
 	rules  []rule
 }
 
-// rule is what several settings must be together.
+// rule is a rule about several settings.
 type rule struct {
 	keys  []string
 	check func() error
@@ -170,7 +170,7 @@ func (s *Set) Strings(p *[]string, key string, def []string, usage string) *Sett
 	return s.add(key, false)
 }
 
-// Together adds a rule that no setting can keep alone. Its error is put to those of keys that somebody gave.
+// Together adds a rule about several settings. Its error names the sources of those of keys that are not at their default.
 func (s *Set) Together(check func() error, keys ...string) {
 	s.rules = append(s.rules, rule{keys, check})
 }
@@ -180,7 +180,7 @@ func (s *Set) Lookup(key string) *Setting { return s.byKey[key] }
 
 func (s *Set) add(key string, secret bool) *Setting {
 	st := &Setting{
-		Key: key, Secret: secret, source: FromDefault, given: key, check: func() error { return nil },
+		Key: key, Secret: secret, source: FromDefault, sourceText: key, check: func() error { return nil },
 		flag: s.all.Lookup(flagName(key)), envName: []string{EnvPrefix + strings.ToUpper(strings.ReplaceAll(flagName(key), "-", "_"))},
 	}
 	if !secret {

@@ -1,9 +1,11 @@
-package main
+package policyfile
 
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -13,7 +15,8 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"slipway/container"
-	"slipway/job"
+	"slipway/internal/document"
+	"slipway/internal/size"
 )
 
 func readPolicyPage(t *testing.T) string {
@@ -31,7 +34,7 @@ func TestPolicyPage_Example(t *testing.T) {
 	if m == nil {
 		t.Fatal("docs/policy.md has no example")
 	}
-	if _, _, err := parsePolicy([]byte(m[1])); err != nil {
+	if _, _, err := Parse([]byte(m[1])); err != nil {
 		t.Fatal(err)
 	}
 	var keys map[string]any
@@ -42,12 +45,12 @@ func TestPolicyPage_Example(t *testing.T) {
 	if !ok {
 		t.Fatalf("max: got %v, want a map", keys["max"])
 	}
-	for _, name := range keysOf(reflect.TypeFor[policyFile]()) {
+	for _, name := range keysOf(reflect.TypeFor[file]()) {
 		if _, ok := keys[name]; !ok {
 			t.Errorf("docs/policy.md: the example lacks %s", name)
 		}
 	}
-	for _, name := range keysOf(reflect.TypeFor[resources]()) {
+	for _, name := range keysOf(reflect.TypeFor[container.Resources]()) {
 		if _, ok := limits[name]; !ok {
 			t.Errorf("docs/policy.md: the example lacks max.%s", name)
 		}
@@ -79,16 +82,16 @@ func TestPolicyPage_Defaults(t *testing.T) {
 	if d.Disk != 0 {
 		t.Errorf("disk: got %d, the page says that there is no bound", d.Disk)
 	}
-	names := keysOf(reflect.TypeFor[resources]())
+	names := keysOf(reflect.TypeFor[container.Resources]())
 	want := fmt.Sprintf("| %s |\n|---|---|---|---|---|---|---|\n| %v | %s | %d | the engine's | %s | %s | %d |\n", strings.Join(names, " | "),
-		d.CPUs, job.Bytes(d.Memory), d.Pids, job.Bytes(d.Tmp), job.Bytes(d.Shm), d.Files)
+		d.CPUs, size.Format(d.Memory), d.Pids, size.Format(d.Tmp), size.Format(d.Shm), d.Files)
 	if !strings.Contains(readPolicyPage(t), want) {
 		t.Errorf("docs/policy.md lacks\n%s", want)
 	}
 }
 
 func TestParsePolicy(t *testing.T) {
-	p, defaults, err := parsePolicy([]byte(`
+	p, defaults, err := Parse([]byte(`
 allow: [network_open]
 images: [docker.io/library/, docker.io/acme, docker.io/library/golang, "ghcr.io/acme/app:1"]
 max: {cpus: 1.5, memory: 4GiB, tmp: 1073741824}
@@ -108,7 +111,7 @@ defaults: {memory: 1GiB}
 	if got := spec.Resources; err != nil || got.CPUs != 1.5 || got.Memory != 1<<30 || got.Pids != container.DefaultResources().Pids {
 		t.Errorf("resources of a job that asks for none: %+v, %v", got, err)
 	}
-	if p, _, err := parsePolicy(nil); err != nil || len(p.Allow) != 0 {
+	if p, _, err := Parse(nil); err != nil || len(p.Allow) != 0 {
 		t.Errorf("an empty file: %+v, %v, want the closed policy", p, err)
 	}
 }
@@ -137,7 +140,7 @@ func TestParsePolicy_Refuses(t *testing.T) {
 		"allow: []\nmax: {}\nallow: [root_steps]\n":     "line 3, column 1: allow: given twice, first on line 1",
 		"allow:\n\t- root_steps":                        "line 2, column 1: not YAML: indent with spaces, not with tabs",
 	} {
-		if _, _, err := parsePolicy([]byte(in)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := Parse([]byte(in)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want an error with %q", in, err, want)
 		}
 	}
@@ -146,7 +149,7 @@ func TestParsePolicy_Refuses(t *testing.T) {
 // TestParsePolicy_Images: what an image can be below is accepted.
 func TestParsePolicy_Images(t *testing.T) {
 	for _, prefix := range []string{"docker.io/", "docker.io/library/", "ghcr.io/acme", "GHCR.io/acme/", "localhost:5000/", "ghcr.io/acme/tool:V1", "ghcr.io/a/b@sha256:01"} {
-		if _, _, err := parsePolicy([]byte("images: ['" + prefix + "']")); err != nil {
+		if _, _, err := Parse([]byte("images: ['" + prefix + "']")); err != nil {
 			t.Errorf("%s: %v", prefix, err)
 		}
 	}
@@ -154,14 +157,14 @@ func TestParsePolicy_Images(t *testing.T) {
 
 // TestParsePolicy_All: what does not hang on another mistake is told with it.
 func TestParsePolicy_All(t *testing.T) {
-	_, _, err := parsePolicy([]byte(`allow: [network_opn, root_steps, network]
+	_, _, err := Parse([]byte(`allow: [network_opn, root_steps, network]
 always: [rootfs]
 images: [busybox, ghcr.io/Acme/, "ghcr.io/acme/tool:V1"]
 max: {cpus: -1, memory: 8, disk: 1GiB, tmp: 64MiB}
 defaults: {cpus: 2, pids: 1, disk: 2GiB, tmp: 1GiB}
 alow: []
 `))
-	var many job.Errors
+	var many document.Errors
 	if !errors.As(err, &many) {
 		t.Fatalf("got %v, want all mistakes", err)
 	}
@@ -181,9 +184,36 @@ func FuzzParsePolicy(f *testing.F) {
 	f.Add([]byte("allow: [network_open]\nmax: {memory: 4GiB}\n"))
 	f.Add([]byte("max: &a {cpus: *a}"))
 	f.Fuzz(func(t *testing.T, in []byte) {
-		p, _, err := parsePolicy(in)
+		p, _, err := Parse(in)
 		if err == nil && p.Validate() != nil {
 			t.Errorf("accepted an invalid policy: %+v", p)
 		}
 	})
+}
+
+// TestLoad: a mistake stands behind the name of the file and its place, as editors find it.
+func TestLoad(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "policy.yaml")
+	for text, want := range map[string]string{
+		"":                                   "",
+		"max: {memory: 4GiB}":                "",
+		"alow: []\nmax: {cpus: -1}":          name + ":1:1: alow: unknown field: did you mean \"allow\"?\n" + name + ":2:13: max.cpus: -1 is below 0.01, or no sensible number",
+		"#" + strings.Repeat("x", 1<<20):     name + ": 1048577 bytes, more than the 1048576 (1 MiB) allowed",
+		"allow: ['\xff']":                    name + ":1:10: byte 0xff is not UTF-8: save the text as UTF-8",
+		`{"max": ` + strings.Repeat("[", 40): name + ":1:40: nested deeper than 32 levels",
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if _, _, err := Load(name); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%.40q: got %q, want %q", text, got, want)
+		}
+	}
+	if _, _, err := Load(name + ".not"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v, want %v", err, fs.ErrNotExist)
+	}
 }

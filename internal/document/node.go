@@ -1,8 +1,7 @@
-package job
+package document
 
-// Node is one value of a job's text, before anybody asked what it means. JSON
-// and YAML are both read into Nodes, and DecodeNode makes a Job of them: one
-// strict decoder, and the same messages, for both.
+// Node is one value of a document's text, before its meaning is known. JSON and YAML are both read into Nodes, and
+// Decode fills a struct from them: one strict decoder, and the same messages, for both.
 type Node struct {
 	Kind NodeKind
 	// Text of a scalar: a string's content, or a number, boolean or null as it was written.
@@ -30,42 +29,37 @@ type NodeKind int
 
 // The kinds.
 const (
-	NodeNull NodeKind = iota
-	NodeBool
-	NodeNumber
-	NodeString
-	NodeList
-	NodeMap
+	Null NodeKind = iota
+	Bool
+	Number
+	String
+	List
+	Map
 )
 
 // String names the kind as a message does.
 func (k NodeKind) String() string {
 	switch k {
-	case NodeNull:
+	case Null:
 		return "null"
-	case NodeBool:
+	case Bool:
 		return "a boolean"
-	case NodeNumber:
+	case Number:
 		return "a number"
-	case NodeString:
+	case String:
 		return "a string"
-	case NodeList:
+	case List:
 		return "a list"
 	default:
 		return "a map"
 	}
 }
 
-// errorf makes a mistake at the position of n.
-func (n *Node) errorf(path, message string) *FieldError {
-	return &FieldError{Path: path, Line: n.Line, Column: n.Column, Message: message}
-}
-
 // position is a place in a text.
 type position struct{ line, column int }
 
-// locate gives the mistakes of a validation their places in the text of n. What
-// is missing there is put to the nearest thing around it.
+// locate gives the mistakes of a validation their places in the text of n. A path that is not in the text gets the
+// place of the nearest thing around it.
 func (n *Node) locate(errs Errors) {
 	places := map[string]position{}
 	for _, e := range errs {
@@ -74,7 +68,7 @@ func (n *Node) locate(errs Errors) {
 		}
 	}
 	places[""] = position{}
-	n.fill(places, "")
+	n.findPlaces(places, "")
 	for _, e := range errs {
 		path := e.Path
 		for path != "" && places[path].line == 0 {
@@ -84,17 +78,16 @@ func (n *Node) locate(errs Errors) {
 	}
 }
 
-// fill writes the places of n and of what it holds into places, as far as these
-// have a key for it.
-func (n *Node) fill(places map[string]position, path string) {
+// findPlaces writes the places of n and of everything in it into places, as far as these have a key for it.
+func (n *Node) findPlaces(places map[string]position, path string) {
 	if _, asked := places[path]; !asked {
 		return
 	}
 	places[path] = position{n.Line, n.Column}
 	for i, item := range n.Items {
-		item.fill(places, indexPath(path, i))
+		item.findPlaces(places, IndexPath(path, i))
 	}
 	for _, m := range n.Members {
-		m.Value.fill(places, keyPath(path, m.Key))
+		m.Value.findPlaces(places, KeyPath(path, m.Key))
 	}
 }

@@ -1,11 +1,11 @@
-package job
+package document
 
 import "testing"
 
-// TestFill: a file of another kind gets what a job gets: strictness, places, and words that were probably meant.
-func TestFill(t *testing.T) {
+// TestDecode: every kind of document gets strictness, places, and words that were probably meant.
+func TestDecode(t *testing.T) {
 	type inner struct {
-		Size Bytes `json:"size"`
+		Size int64 `json:"size" spec:"size"`
 	}
 	type file struct {
 		Words []string `json:"words"`
@@ -18,18 +18,18 @@ func TestFill(t *testing.T) {
 		`{"words": ["a", "bad"]}`:     `f: line 1, column 17: words[1]: bad`,
 		`[]`:                          `f: line 1, column 1: want a map, not a list`,
 	} {
-		root, err := ParseJSON([]byte(text))
+		kind := &Kind{Name: "file"}
+		root, err := kind.Parse([]byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}
 		var f file
-		err = root.Fill(&f, func() Errors {
+		err = kind.Decode(root, &f, func(m *Mistakes) {
 			for i, w := range f.Words {
 				if w == "bad" {
-					return Errors{{Path: indexPath("words", i), Message: "bad"}}
+					m.Fail(IndexPath("words", i), "bad")
 				}
 			}
-			return nil
 		})
 		got := ""
 		if err != nil {
