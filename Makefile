@@ -57,6 +57,11 @@ fuzz: ## each fuzz test on FUZZTIME inputs (default 200000x)
 bench: ## what slipway costs beside the raw parts: medians and ratios, interleaved
 	@SLIPWAY_TEST_ENGINE=1 $(GO) run ./test/bench
 
+.PHONY: mutate
+mutate: ## change PKGS in one place at a time and print what no test notices (MUTATE="-sample 50 -v", or -h)
+	@$(if $(filter ./...,$(PKGS)),$(error say which package, for example: make mutate PKGS=./runner MUTATE="-sample 50"))
+	@rc=0; for p in $$($(GO) list $(PKGS)); do $(GO) run ./test/mutate $(MUTATE) $$p || rc=$$?; done; exit $$rc
+
 .PHONY: cover
 cover: ## test coverage, in coverage.out
 	@SLIPWAY_TEST_ENGINE=1 $(TESTSUM) -coverprofile=coverage.out -coverpkg=./... ./...
