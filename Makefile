@@ -9,6 +9,8 @@ PKGS    ?= ./...
 FUZZTIME ?= 200000x
 COUNT   ?= 1
 CHAOS_JOBS ?= 150
+ROUNDS  ?= 10
+BURNERS ?= 4
 
 .DEFAULT_GOAL := help
 
@@ -56,6 +58,10 @@ fuzz: ## each fuzz test on FUZZTIME inputs (default 200000x)
 .PHONY: bench
 bench: ## what slipway costs beside the raw parts: medians and ratios, interleaved
 	@SLIPWAY_TEST_ENGINE=1 $(GO) run ./test/bench
+
+.PHONY: stress
+stress: ## PKGS ROUNDS times beside BURNERS threads that burn the CPU: a test that needs a quiet machine fails here
+	@SLIPWAY_TEST_ENGINE=1 SLIPWAY_CHAOS_JOBS=$(CHAOS_JOBS) $(GO) run ./test/stress -rounds $(ROUNDS) -burners $(BURNERS) $(PKGS)
 
 .PHONY: mutate
 mutate: ## change PKGS in one place at a time and print what no test notices (MUTATE="-sample 50 -v", or -h)

@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"slipway/test/procgroup"
 )
 
 // outcome is what became of a mutant.
@@ -146,6 +148,6 @@ func command(ctx context.Context, dir string, env []string, name string, args ..
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
 	cmd.WaitDelay = time.Second
-	owned(cmd)
+	procgroup.Own(cmd)
 	return cmd.CombinedOutput()
 }
