@@ -150,7 +150,7 @@ func (s *service) depth(ctx context.Context) ([]metrics.Depth, error) {
 	}
 	out := make([]metrics.Depth, len(lanes))
 	for i, l := range lanes {
-		out[i] = metrics.Depth{Queue: l.Queue, Priority: string(l.Class), Pending: int(l.Waiting), InFlight: l.InFlight, Oldest: l.OldestAge}
+		out[i] = metrics.Depth{Queue: l.Queue, Priority: string(l.Priority), Pending: int(l.Waiting), InFlight: l.InFlight, Oldest: l.OldestAge}
 	}
 	return out, nil
 }

@@ -2,67 +2,47 @@ package natsqueue
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"math"
-	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"slipway/job"
+	"slipway/job/natsqueue/internal/jsconn"
 )
 
-// probe is the name that checks go by, in place of a job's or a worker's.
+// probe is the name that checks use in place of a job's or a worker's.
 const probe = "probe"
 
-// MissingError is a stream or a consumer that is not there. Setup makes it.
-type MissingError struct {
-	// Kind is stream or consumer.
-	Kind string
-	// Name is its name on the server.
-	Name string
-
-	err error
-}
-
-// Error names it, and says what makes it.
-func (e *MissingError) Error() string {
-	return fmt.Sprintf("look at %s %s: %v: start a worker whose user may create it, or call Setup", e.Kind, e.Name, e.err)
-}
-
-// Unwrap returns the server's answer.
-func (e *MissingError) Unwrap() error { return e.err }
-
-// Check uses every right that a worker needs, and returns job.ErrNotSetUp if there is no stream at all, or one error for each that
-// is denied or does not work, with its subject; a MissingError for what was not set up; and one for a timing that the
-// living workers of the queue do not have. It leaves no job, result or record
-// behind: the writes expect a sequence that can't be, so that a server that grants
-// the right refuses the write. One key of workers is really written, and expires.
+// Check uses every right that a worker needs. It returns job.ErrNotSetUp if there is no stream at all. Otherwise it joins
+// one error for each right that is denied, and for each part that does not work, with its subject; a MissingError for each
+// part that was not set up; and one error for a timing that the living workers of the queue do not have. It leaves no job,
+// result or record behind: the writes expect a sequence that can't be, so that a server that grants the right refuses the
+// write. Only one key of the workers is really written, and it expires.
 func (c *Conn) Check(ctx context.Context) error {
 	if !c.Connected() {
-		return fmt.Errorf("%w: no connection to the NATS server at %s", job.ErrUnavailable, c.where())
+		return fmt.Errorf("%w: no connection to the NATS server at %s", job.ErrUnavailable, c.js.Where())
 	}
-	absent, errs := c.checkStreams(ctx)
-	if len(absent) == len(c.streams()) {
-		return fmt.Errorf("check the queue: %w", c.notSetUp(jetstream.ErrStreamNotFound))
+	all := layout(c.names, c.cfg)
+	absent, errs := c.checkStreams(ctx, all)
+	if len(absent) == len(all) {
+		return fmt.Errorf("check the queue: %w", c.js.NotSetUp())
 	}
 	errs = append(errs, c.checkLanes(ctx)...)
-	_, err := c.checkConsumer(ctx, c.names.sched(), moverName)
+	_, err := c.streams.sched.ProbeConsumer(ctx, moverName)
 	errs = append(errs, err)
 	n := c.names
 	for _, subject := range []string{
 		n.token(job.DefaultQueue, job.PriorityNormal, probe), n.wait(probe, 0, 0), n.result(job.DefaultQueue, probe, 0),
-		n.letter(job.DefaultQueue, probe, 0), n.event(probe, probe, 0), key(n.records(), probe),
+		n.letter(job.DefaultQueue, probe, 0), n.event(probe, probe, 0), c.streams.records.Key(probe),
 	} {
-		errs = append(errs, c.checkWrite(ctx, subject))
+		errs = append(errs, c.js.ProbeWrite(ctx, subject))
 	}
 	// These would wait for a stream that is not there.
-	if !absent[bucket(n.workers())] {
-		errs = append(errs, c.checkKey(ctx))
+	if !absent[c.streams.workers.Name()] {
+		errs = append(errs, c.streams.workers.Probe(ctx, probe))
 	}
-	if !absent[bucket(n.records())] {
+	if !absent[c.streams.records.Name()] {
 		errs = append(errs, c.checkRead(ctx))
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -71,11 +51,11 @@ func (c *Conn) Check(ctx context.Context) error {
 	return nil
 }
 
-// checkStreams tells which ones the server says are not there, and all that is wrong.
-func (c *Conn) checkStreams(ctx context.Context) (absent map[string]bool, errs []error) {
+// checkStreams tells which streams the server says are not there, and everything that is wrong.
+func (c *Conn) checkStreams(ctx context.Context, all []jetstream.StreamConfig) (absent map[string]bool, errs []error) {
 	absent = map[string]bool{}
-	for _, s := range c.streams() {
-		err := c.checkStream(ctx, s.Name)
+	for _, s := range all {
+		err := c.js.Stream(s.Name).Probe(ctx)
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
 			absent[s.Name] = true
 		}
@@ -89,10 +69,10 @@ func (c *Conn) checkLanes(ctx context.Context) []error {
 	var errs []error
 	var timing error
 	for _, q := range c.cfg.Queues {
-		for _, class := range classes {
-			have, err := c.checkConsumer(ctx, c.names.jobs(), laneName(q, class))
+		for _, p := range priorities {
+			have, err := c.streams.jobs.ProbeConsumer(ctx, laneName(q, p))
 			if err == nil && timing == nil {
-				timing = c.mayChangeAckWait(ctx, have.AckWait, c.laneConfig(q, class).AckWait)
+				timing = c.mayChangeAckWait(ctx, have.AckWait, c.cfg.Timing.AckWait)
 			}
 			errs = append(errs, err)
 		}
@@ -100,91 +80,13 @@ func (c *Conn) checkLanes(ctx context.Context) []error {
 	return append(errs, timing)
 }
 
-func (c *Conn) checkStream(ctx context.Context, name string) error {
-	err := c.brief(ctx, "look at stream "+name, "$JS.API.STREAM.INFO."+name, func(ctx context.Context) error {
-		_, err := c.js.Stream(ctx, name)
-		return err
-	})
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return &MissingError{Kind: "stream", Name: name, err: jetstream.ErrStreamNotFound}
-	}
-	return err
-}
-
-func (c *Conn) checkConsumer(ctx context.Context, stream, name string) (have jetstream.ConsumerConfig, err error) {
-	err = c.brief(ctx, "look at consumer "+name, "$JS.API.CONSUMER.INFO."+stream+"."+name, func(ctx context.Context) error {
-		cons, err := c.js.Consumer(ctx, stream, name)
-		if err == nil {
-			have = cons.CachedInfo().Config
-		}
-		return err
-	})
-	for _, missing := range []error{jetstream.ErrStreamNotFound, jetstream.ErrConsumerNotFound} {
-		if errors.Is(err, missing) {
-			err = &MissingError{Kind: "consumer", Name: name, err: missing}
-		}
-	}
-	return have, err
-}
-
-// brief tries once: a check that waits would not be one.
-func (c *Conn) brief(ctx context.Context, op, subject string, try func(context.Context) error) error {
-	err := c.once(ctx, subject, try)
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, job.ErrUnavailable):
-		return fmt.Errorf("%s: %w", op, err)
-	}
-	return fmt.Errorf("%s (%s): %w", op, subject, noJetStream(err))
-}
-
-// checkWrite proves the right to publish by a write that is refused for its sequence.
-func (c *Conn) checkWrite(ctx context.Context, subject string) error {
-	return c.brief(ctx, "write", subject, func(ctx context.Context) error {
-		_, err := c.js.PublishMsg(ctx, nats.NewMsg(subject), jetstream.WithExpectLastSequencePerSubject(math.MaxInt64))
-		if conflicts(err) {
-			return nil
-		}
-		return err
-	})
-}
-
-// replicaTime is how long a replica may take to hear of a write.
-const replicaTime = 2 * time.Second
-
-// checkKey writes a key that expires by itself, and reads it. A replica may answer that has not
-// heard of it yet, so the key gets a moment to be there.
-func (c *Conn) checkKey(ctx context.Context) error {
-	subject := key(c.names.workers(), probe+"."+rand.Text())
-	err := c.brief(ctx, "write a key", subject, func(ctx context.Context) error {
-		_, err := c.js.PublishMsg(ctx, nats.NewMsg(subject), jetstream.WithMsgTTL(5*replicaTime))
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	for begin := time.Now(); ; {
-		msg, err := c.last(ctx, bucket(c.names.workers()), subject)
-		if err != nil || msg != nil {
-			return err
-		}
-		if time.Since(begin) > replicaTime {
-			return errors.New("a key that was just written is not there")
-		}
-		if !wait(ctx, 50*time.Millisecond) {
-			return context.Cause(ctx)
-		}
-	}
-}
-
 // checkRead reads the records as a janitor does.
 func (c *Conn) checkRead(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
+	ctx, cancel := context.WithTimeout(ctx, jsconn.TryTimeout)
 	defer cancel()
-	r, err := c.readRecords(ctx, 1)
+	r, err := c.records.read(ctx, 1)
 	if err == nil {
-		r.close()
+		r.Close()
 	}
 	return err
 }

@@ -14,7 +14,7 @@ import (
 const claimTime = 15 * time.Second
 
 // claim makes this worker the owner of the job that msg stands for. It returns nil
-// if the token needed something else, which is done then.
+// if the token needed something else: then that is done.
 func (k *Consumer) claim(ctx context.Context, msg jetstream.Msg) (*lease, error) {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimTime)
@@ -23,7 +23,7 @@ func (k *Consumer) claim(ctx context.Context, msg jetstream.Msg) (*lease, error)
 	if err != nil {
 		return nil, fmt.Errorf("claim: %w", err)
 	}
-	t, ok := k.conn.newToken(msg.Subject(), msg.Headers(), msg.Data(), meta.Timestamp)
+	t, ok := k.q.tokens.parse(msg.Subject(), msg.Headers(), msg.Data(), meta.Timestamp)
 	if !ok {
 		return nil, fmt.Errorf("claim: unexpected subject %.200q", msg.Subject())
 	}
@@ -31,10 +31,10 @@ func (k *Consumer) claim(ctx context.Context, msg jetstream.Msg) (*lease, error)
 		return nil, k.refuse(ctx, t, msg)
 	}
 	if !k.reserve(t.id) {
-		return nil, k.conn.nak(ctx, msg, k.conn.cfg.Timing.AckWait/2)
+		return nil, k.q.js.Nak(ctx, msg, k.q.cfg.Timing.AckWait/2)
 	}
 	defer k.unreserve(t.id)
-	if l := k.lease(t.id); l != nil && l.adopt(msg, k.conn.cfg.Timing.Lease) {
+	if l := k.lease(t.id); l != nil && l.adopt(msg, k.q.cfg.Timing.Lease) {
 		return nil, nil
 	}
 	l, err := k.contend(ctx, t, msg, began)
@@ -44,8 +44,8 @@ func (k *Consumer) claim(ctx context.Context, msg jetstream.Msg) (*lease, error)
 	return l, nil
 }
 
-// reserve keeps two slots from claiming one job at once, by two tokens: each would
-// take the other's claim for one that was lost.
+// reserve keeps two slots from claiming one job at once, by two tokens: each slot would take the other's claim for an
+// earlier one of this worker, whose lease was lost.
 func (k *Consumer) reserve(id job.ID) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -62,8 +62,7 @@ func (k *Consumer) unreserve(id job.ID) {
 	delete(k.claiming, id)
 }
 
-// refuse deals with a token whose name is no id: it can have neither a record nor a
-// box, so its result is all there will be.
+// refuse settles a token whose name is no id. It can have neither a record nor a box, so only a result is published.
 func (k *Consumer) refuse(ctx context.Context, t token, msg jetstream.Msg) error {
 	r := &job.Result{
 		Version: job.Version, Worker: k.cfg.Worker,
@@ -71,35 +70,35 @@ func (k *Consumer) refuse(ctx context.Context, t token, msg jetstream.Msg) error
 		Message: fmt.Sprintf("the last part of the subject, %.60q, is no job id: want a ULID in upper case", t.id),
 	}
 	rec := t.record()
-	if err := conclude(t.id, rec, r, k.conn.resultLimit()); err != nil {
+	if err := k.q.decisions.conclude(t.id, rec, r); err != nil {
 		return err
 	}
-	return k.conn.settle(ctx, t.id, rec, t.spec, msg)
+	return k.q.decisions.settle(ctx, t.id, rec, t.spec, msg)
 }
 
-// verdict is what a claim does with a record.
-type verdict int
+// action is what a claim does with a record.
+type action int
 
 const (
-	claimIt    verdict = iota
-	leaveIt            // somebody works on it, or its time has not come
-	concludeIt         // it becomes decided by this very claim
-	settleIt           // it is decided
+	take      action = iota // the job becomes this worker's
+	leave                   // another worker works on the job, or its time has not come
+	decide                  // the claim itself decides the job
+	settleNow               // the job is decided already
 )
 
 // contend claims by compare-and-set.
 func (k *Consumer) contend(ctx context.Context, t token, msg jetstream.Msg, began time.Time) (*lease, error) {
-	v, err := k.conn.load(ctx, t.id)
+	v, err := k.q.records.load(ctx, t.id)
 	if err != nil {
 		return nil, err
 	}
 	var (
-		what  verdict
+		what  action
 		delay time.Duration
 		fault error
 		fence uint64
 	)
-	v, err = k.conn.change(ctx, t.id, v, func(rec *record) *record {
+	v, err = k.q.records.change(ctx, t.id, v, func(rec *record) *record {
 		if rec == nil {
 			rec = t.record()
 		}
@@ -115,40 +114,61 @@ func (k *Consumer) contend(ctx context.Context, t token, msg jetstream.Msg, bega
 		return nil, err
 	case fault != nil:
 		return nil, fault
-	case what == leaveIt:
-		return nil, k.conn.nak(ctx, msg, delay)
-	case what == concludeIt:
+	case what == leave:
+		return nil, k.q.js.Nak(ctx, msg, delay)
+	case what == decide:
 		return nil, k.newLease(t, msg, v, began).settleUnrun(ctx, v.rec)
-	case what == settleIt:
-		return nil, k.conn.settle(ctx, t.id, v.rec, t.spec, msg)
+	case what == settleNow:
+		return nil, k.q.decisions.settle(ctx, t.id, v.rec, t.spec, msg)
 	}
-	return k.hold(t, msg, v, began), nil
+	l := k.newLease(t, msg, v, began)
+	l.deliver(v.rec.Cancel)
+	k.remember(l)
+	return l, nil
 }
 
 // judge says what a claim of rec does, and what rec becomes by it.
-func (k *Consumer) judge(ctx context.Context, id job.ID, rec *record) (verdict, *record, time.Duration, error) {
+func (k *Consumer) judge(ctx context.Context, id job.ID, rec *record) (action, *record, time.Duration, error) {
 	if rec.State.Final() {
-		return settleIt, nil, 0, nil
+		return settleNow, nil, 0, nil
 	}
 	if rec.State == job.StateRunning {
-		live, err := k.alive(ctx, id, rec)
+		alive, err := k.ownerAlive(ctx, id, rec)
 		if err != nil {
-			return leaveIt, nil, 0, err
+			return leave, nil, 0, err
 		}
-		if live {
-			return leaveIt, nil, k.conn.cfg.Timing.AckWait / 2, nil
+		if alive {
+			return leave, nil, k.q.cfg.Timing.AckWait / 2, nil
 		}
 	} else if rest := time.Until(rec.NotBefore); rest > 0 && rec.Cancel == 0 {
-		return leaveIt, nil, rest + time.Millisecond, nil
+		return leave, nil, rest + time.Millisecond, nil
 	}
 	next := k.inherit(rec)
 	if err := k.exhausted(id, next); err != nil {
-		return leaveIt, nil, 0, err
+		return leave, nil, 0, err
 	}
 	if next.State.Final() {
-		return concludeIt, next, 0, nil
+		return decide, next, 0, nil
 	}
-	return claimIt, next, 0, nil
+	return take, next, 0, nil
+}
+
+// ownerAlive reports whether the owner of rec lives, and works on this very claim.
+func (k *Consumer) ownerAlive(ctx context.Context, id job.ID, rec *record) (bool, error) {
+	if rec.Owner == k.cfg.Worker {
+		return false, nil // a living lease of this worker would have adopted the token; reserve admits one claim at a time
+	}
+	// A server that was away hands out again what is in work, and has forgotten who is
+	// alive: until a lease has passed, the owner may be as alive as this worker.
+	if k.q.js.ReconnectedWithin(k.q.cfg.Timing.Lease) {
+		return true, nil
+	}
+	w, _, err := k.q.workers.get(ctx, rec.Owner)
+	if err != nil || w == nil || w.Boot != rec.Boot {
+		return false, err
+	}
+	// A claim of a moment ago may not stand in the worker's entry yet.
+	return w.runs(id, rec.Fence) || time.Since(rec.StartedAt).Abs() < k.q.cfg.Timing.Lease, nil
 }
 
 // inherit makes the record that this worker would own.
@@ -156,7 +176,7 @@ func (k *Consumer) inherit(rec *record) *record {
 	next := *rec
 	if rec.State == job.StateRunning {
 		if rec.Owner == k.cfg.Worker && rec.Boot == k.boot {
-			next.Counts.Infra++ // our own lease, which was lost for want of a confirmation
+			next.Counts.Infra++ // this worker's own lease, which was lost because no confirmation came
 			next.LastFailure = &job.Failure{Outcome: job.Errored, Reason: job.ReasonLeaseLost, Message: "worker " + rec.Owner + " lost its lease"}
 		} else {
 			next.Counts.Crash++
@@ -175,14 +195,14 @@ func (k *Consumer) inherit(rec *record) *record {
 func (k *Consumer) exhausted(id job.ID, next *record) error {
 	r := &job.Result{Version: job.Version, Outcome: job.Canceled, Reason: job.ReasonCanceledByUser, Message: "canceled by a user before it ran again"}
 	if next.Cancel == 0 {
-		if next.Counts.Crash <= k.conn.cfg.CrashBudget {
+		if next.Counts.Crash <= k.q.cfg.CrashBudget {
 			return nil
 		}
 		r.Outcome, r.Reason = job.Errored, job.ReasonCrashBudget
-		r.Message = fmt.Sprintf("%d workers died or hung while they ran this job (budget %d)", next.Counts.Crash, k.conn.cfg.CrashBudget)
+		r.Message = fmt.Sprintf("%d workers died or hung while they ran this job (budget %d)", next.Counts.Crash, k.q.cfg.CrashBudget)
 	}
 	next.Attempt-- // it does not run again
-	return conclude(id, next, r, k.conn.resultLimit())
+	return k.q.decisions.conclude(id, next, r)
 }
 
 func (k *Consumer) newLease(t token, msg jetstream.Msg, v version, began time.Time) *lease {
@@ -193,15 +213,4 @@ func (k *Consumer) newLease(t token, msg jetstream.Msg, v version, began time.Ti
 			Worker: k.cfg.Worker, ClaimedAt: began, Spec: t.spec, SubmittedAt: v.rec.SubmittedAt, EligibleAt: v.rec.eligible(), Counts: v.rec.Counts,
 		},
 	}
-}
-
-// hold puts the claimed job on the running list.
-func (k *Consumer) hold(t token, msg jetstream.Msg, v version, began time.Time) *lease {
-	l := k.newLease(t, msg, v, began)
-	l.deliver(v.rec.Cancel)
-	k.mu.Lock()
-	k.running[t.id] = l
-	k.mu.Unlock()
-	k.announce()
-	return l
 }

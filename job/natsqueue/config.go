@@ -4,14 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"regexp"
 	"time"
 
 	"slipway/job"
 )
 
-// Config says where the queue is and how it is laid out. All that share a queue
-// use the same Prefix and Timing.
+// Config says where the queue is and how it is laid out. Everybody who shares a
+// queue uses the same Prefix and Timing.
 type Config struct {
 	// URL is the server's, such as nats://127.0.0.1:4222, or several separated by commas. Required without InProcess.
 	URL string
@@ -21,7 +22,7 @@ type Config struct {
 	CAFile string
 	// Name is what the server shows for this connection. Default: slipway.
 	Name string
-	// InboxPrefix is where replies go, for accounts whose role lists name it. Default _INBOX.
+	// InboxPrefix is where replies go, for accounts that may subscribe to that subject alone. Default _INBOX.
 	InboxPrefix string
 	// InProcess connects to an embedded server without a port, in place of URL.
 	InProcess interface{ InProcessConn() (net.Conn, error) }
@@ -32,12 +33,12 @@ type Config struct {
 	Queues []string
 	// Timing holds the clocks. Default: job.DefaultTiming.
 	Timing job.Timing
-	// Replicas of each stream that Setup makes: 1, 3 or 5. Default 1. One that is there keeps its own.
+	// Replicas of each stream that Setup makes: 1, 3 or 5. Default 1. A stream that exists keeps its own number.
 	Replicas int
-	// MaxJobs bounds the jobs that wait in a queue or run. Default 1,000,000. One more is refused, none
-	// is dropped. Those whose time has not come are not among them.
+	// MaxJobs bounds the jobs that wait in a queue or run. Default 1,000,000. A job above it is refused; no accepted job
+	// is dropped. Jobs whose time has not come do not count.
 	MaxJobs int64
-	// MaxJobBytes bounds the bytes of their specs. Default 256 MiB.
+	// MaxJobBytes bounds the bytes of the specs of these jobs. Default 256 MiB.
 	MaxJobBytes int64
 	// EventsAge is how long events are kept. Default 24 h.
 	EventsAge time.Duration
@@ -45,9 +46,9 @@ type Config struct {
 	EventsBytes int64
 	// ResultsAge is how long results, and the records of decided jobs, are kept. Default 30 days.
 	ResultsAge time.Duration
-	// CrashBudget is how many deaths of a worker a job survives. Default 3; negative: none.
+	// CrashBudget is how many deaths of a worker a job survives. Default 3; a negative number means 0.
 	CrashBudget int
-	// OnError is told what goes wrong in the background. It must not block. Optional.
+	// OnError is called with what goes wrong in the background. It must not block. Optional.
 	OnError func(error)
 }
 
@@ -104,8 +105,27 @@ func (c Config) validate() error {
 	return c.Timing.Validate()
 }
 
+// checkFiles names the setting of a file that can't be used.
+func (c Config) checkFiles() error {
+	if c.CredsFile != "" {
+		if err := CheckCreds(c.CredsFile); err != nil {
+			return fmt.Errorf("CredsFile: %w", err)
+		}
+	}
+	if c.CAFile != "" {
+		if _, err := os.Stat(c.CAFile); err != nil {
+			return fmt.Errorf("CAFile: %w", err)
+		}
+	}
+	return nil
+}
+
 // workerTTL is how long a worker counts as alive without news of it. The server
 // knows whole seconds only.
 func (c Config) workerTTL() time.Duration {
 	return max(time.Second, c.Timing.DeadMan.Round(time.Second))
 }
+
+// longDelay is the delay from which on a token waits in SCHED instead of its lane. A lane keeps delays in memory, and
+// rounds them at a restart of the server. The bound is shorter where the clocks are, as they are in tests.
+func (c Config) longDelay() time.Duration { return min(time.Minute, c.Timing.AckWait) }

@@ -194,10 +194,3 @@ func dropWithoutResults(t *testing.T, connect func(user, inbox string) *natsqueu
 		t.Errorf("DropDead without the right to publish results: %v", err)
 	}
 }
-
-func TestDenialsAreBounded(t *testing.T) {
-	t.Parallel()
-	if n, last := natsqueue.NoteDenials(10_000); n > 1000 || !last {
-		t.Errorf("10000 denied subjects: got %d remembered, the last: %t; want few, and the last", n, last)
-	}
-}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -27,33 +26,28 @@ type ConsumerConfig struct {
 
 // Consumer is one worker's side of the queue. It is safe for concurrent use.
 type Consumer struct {
-	conn   *Conn
+	q      *Conn
 	cfg    ConsumerConfig
-	boot   string
-	began  time.Time
-	lanes  []*lane
+	boot   string          // tells two processes of one worker's name apart
 	ctx    context.Context // of everything in the background
 	cancel context.CancelCauseFunc
 	wg     sync.WaitGroup
-	news   chan struct{} // the running list changed
 
-	handoff chan jetstream.Msg // from a pull to a waiting Next
+	fetch    fetcher
+	presence *presence
+	mover    jetstream.ConsumeContext
+	unsub    func() error // from cancels
 
 	mu      sync.Mutex
 	running map[job.ID]*lease
 	// claiming are the jobs that a slot is claiming at this moment.
 	claiming map[job.ID]bool
-	waiting  int   // calls of Next that wait for a pull
-	fatal    error // why nothing can be fetched at all
-	closed   bool
-	unsub    func() error
-	mover    jetstream.ConsumeContext
 }
 
 var _ job.Consumer = (*Consumer)(nil)
 
-// Consumer joins the queue as a worker: makes missing lanes, says that the worker
-// is alive, listens for cancels, and moves what comes due. If the name is in use
+// Consumer joins the queue as a worker: it makes missing lanes, publishes that the worker
+// is alive, listens for cancels, and moves due jobs. If the name is in use
 // it waits until a dead process's entry expired, and otherwise fails. The caller
 // calls Close.
 func (c *Conn) Consumer(ctx context.Context, cfg ConsumerConfig) (*Consumer, error) {
@@ -63,10 +57,7 @@ func (c *Conn) Consumer(ctx context.Context, cfg ConsumerConfig) (*Consumer, err
 	if len(cfg.Queues) == 0 {
 		cfg.Queues = c.cfg.Queues
 	}
-	k := &Consumer{
-		conn: c, cfg: cfg, boot: rand.Text(), began: time.Now().UTC(),
-		news: make(chan struct{}, 1), handoff: make(chan jetstream.Msg), running: map[job.ID]*lease{}, claiming: map[job.ID]bool{},
-	}
+	k := &Consumer{q: c, cfg: cfg, boot: rand.Text(), running: map[job.ID]*lease{}, claiming: map[job.ID]bool{}}
 	k.ctx, k.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	if err := k.join(ctx); err != nil {
 		k.cancel(err)
@@ -80,16 +71,19 @@ func (k *Consumer) join(ctx context.Context) error {
 	if err := CheckQueues(k.cfg.Queues); err != nil {
 		return fmt.Errorf("setting Queues: %w", err)
 	}
-	for _, q := range k.cfg.Queues {
-		for _, class := range classes {
-			cons, err := k.conn.setupConsumer(ctx, k.conn.retry, k.conn.names.jobs(), k.conn.laneConfig(q, class))
+	k.fetch.js, k.fetch.onError, k.fetch.ctx, k.fetch.handoff = k.q.js, k.q.cfg.OnError, k.ctx, make(chan jetstream.Msg)
+	for _, queue := range k.cfg.Queues {
+		for _, p := range priorities {
+			cons, err := k.q.ensureLane(ctx, queue, p, false)
 			if err != nil {
 				return err
 			}
-			k.lanes = append(k.lanes, newLane(k.conn, cons, q, class))
+			pulls := k.q.streams.jobs.Pulls(laneName(queue, p))
+			k.fetch.lanes = append(k.fetch.lanes, &lane{queue: queue, consumer: cons, pulls: pulls, weight: weights[p]})
 		}
 	}
-	if err := k.claimName(ctx); err != nil {
+	k.presence = newPresence(k)
+	if err := k.presence.claimName(ctx); err != nil {
 		return err
 	}
 	if err := k.listen(); err != nil {
@@ -99,8 +93,8 @@ func (k *Consumer) join(ctx context.Context) error {
 		_ = k.unsub()
 		return err
 	}
-	k.wg.Go(k.live)
-	k.wg.Go(k.janitor)
+	k.wg.Go(func() { k.presence.keep(k.ctx) })
+	k.wg.Go(func() { (&janitor{q: k.q, boot: k.boot}).run(k.ctx) })
 	return nil
 }
 
@@ -112,7 +106,7 @@ type control struct {
 
 // listen takes cancels. A lost one does no harm: each Extend reads the record.
 func (k *Consumer) listen() error {
-	sub, err := k.conn.nc.Subscribe(k.conn.names.control(k.cfg.Worker), func(m *nats.Msg) {
+	sub, err := k.q.js.Core().Subscribe(k.q.names.control(k.cfg.Worker), func(m *nats.Msg) {
 		var ctl control
 		if json.Unmarshal(m.Data, &ctl) != nil {
 			return
@@ -128,10 +122,55 @@ func (k *Consumer) listen() error {
 	return nil
 }
 
+// Next waits for a job and claims it. See job.Consumer.
+func (k *Consumer) Next(ctx context.Context) (job.Lease, error) {
+	for {
+		msg, err := k.fetch.take(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if msg == nil {
+			continue
+		}
+		if ctx.Err() != nil {
+			k.fetch.giveBack(ctx, msg)
+			return nil, context.Cause(ctx)
+		}
+		l, err := k.claim(ctx, msg)
+		if err != nil {
+			// The token comes again by itself; the worker that gets it then tries anew.
+			k.q.cfg.OnError(err)
+			continue
+		}
+		if l == nil {
+			continue
+		}
+		if ctx.Err() != nil {
+			releaseCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTime)
+			err := l.Release(releaseCtx)
+			cancel()
+			if err != nil {
+				k.q.cfg.OnError(err)
+			}
+			return nil, context.Cause(ctx)
+		}
+		return l, nil
+	}
+}
+
+// lease returns the lease of a running job, nil if this worker has none.
 func (k *Consumer) lease(id job.ID) *lease {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.running[id]
+}
+
+// remember puts l on the running list.
+func (k *Consumer) remember(l *lease) {
+	k.mu.Lock()
+	k.running[l.d.ID] = l
+	k.mu.Unlock()
+	k.presence.announce()
 }
 
 // forget takes l off the running list.
@@ -141,40 +180,43 @@ func (k *Consumer) forget(l *lease) {
 		delete(k.running, l.d.ID)
 	}
 	k.mu.Unlock()
-	k.announce()
+	k.presence.announce()
 }
 
-// announce has the running list published soon.
-func (k *Consumer) announce() {
-	select {
-	case k.news <- struct{}{}:
-	default:
+// progressing lists the claims whose leases were confirmed lately. A hung job in a live process is not among them: it must
+// not keep others from taking it over.
+func (k *Consumer) progressing() []RunningJob {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var all []RunningJob
+	for id, l := range k.running {
+		if l.fresh(k.q.cfg.Timing.Lease) {
+			all = append(all, RunningJob{ID: id, Fence: l.d.Fence})
+		}
 	}
+	return all
 }
 
-// Close leaves the queue: nothing is fetched any more, what arrives is given back,
-// the worker's entry is removed. It waits for all that until ctx ends. Leases that
+// Close leaves the queue: it fetches nothing any more, gives back what arrives, and removes
+// the worker's entry. It waits for all that until ctx ends. Leases that
 // are still held keep working until they are ended. Call it after the last Next
 // returned; it may be called twice.
 func (k *Consumer) Close(ctx context.Context) error {
-	k.mu.Lock()
-	first := !k.closed
-	k.closed = true
-	k.mu.Unlock()
+	first := k.fetch.close()
 	if first {
 		_ = k.unsub() // the connection may be gone already
 		k.mover.Drain()
 		k.cancel(errClosed)
 	}
 	done := make(chan struct{})
-	go func() { defer close(done); k.wg.Wait(); <-k.mover.Closed() }()
+	go func() { defer close(done); k.fetch.wg.Wait(); k.wg.Wait(); <-k.mover.Closed() }()
 	select {
 	case <-done:
 	case <-ctx.Done():
 		return fmt.Errorf("leave the queue: %w", context.Cause(ctx))
 	}
-	if first && k.conn.Connected() {
-		return k.leave(ctx)
+	if first && k.q.Connected() {
+		return k.presence.leave(ctx)
 	}
 	return nil
 }

@@ -5,82 +5,57 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
 	"slipway/job"
+	"slipway/job/natsqueue/internal/jsconn"
 )
 
 // errClosed: the consumer left the queue.
 var errClosed = errors.New("consumer closed")
 
-// parkTime is how long the server holds one pull open. It alone ends the pull:
-// taking one back could lose a message that is on its way.
+// parkTime is how long the server holds one pull open. The server alone ends the pull: a pull that is taken back could lose
+// a message that is on its way.
 const parkTime = 1500 * time.Millisecond
 
-// giveBackTime bounds the attempts to return a message that nobody waits for.
+// giveBackTime bounds the attempts to return a message for which no slot waits.
 const giveBackTime = 5 * time.Second
 
-// lane is the consumer of one class of one queue.
+// lane is the consumer of one priority of one queue.
 type lane struct {
-	queue  string
-	class  job.Priority
-	cons   jetstream.Consumer
-	next   string // subject of its pulls
-	weight int
-	credit int // of the smooth weighted round robin
-	out    int // pulls that wait at the server for this process
+	queue    string
+	consumer jetstream.Consumer
+	pulls    string // subject of its pulls
+	weight   int
+	credit   int // of the smooth weighted round robin
+	out      int // pulls that wait at the server for this process
 }
 
-// weights of the classes: while all have jobs, of twelve turns one is low's.
+// weights of the priorities: while all have jobs, one of twelve turns is low's.
 var weights = map[job.Priority]int{job.PriorityHigh: 8, job.PriorityNormal: 3, job.PriorityLow: 1}
 
-func newLane(c *Conn, cons jetstream.Consumer, queue string, class job.Priority) *lane {
-	next := "$JS.API.CONSUMER.MSG.NEXT." + c.names.jobs() + "." + laneName(queue, class)
-	return &lane{queue: queue, class: class, cons: cons, next: next, weight: weights[class]}
-}
+// fetcher gets messages from the lanes of one worker: one message for each slot that waits, none ahead.
+type fetcher struct {
+	js      *jsconn.Conn
+	onError func(error)
+	ctx     context.Context // ends with the consumer
+	wg      sync.WaitGroup
+	handoff chan jetstream.Msg // from a pull to a waiting slot
 
-// Next waits for a job and claims it. See job.Consumer.
-func (k *Consumer) Next(ctx context.Context) (job.Lease, error) {
-	for {
-		msg, err := k.take(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if msg == nil {
-			continue
-		}
-		if ctx.Err() != nil {
-			k.giveBack(ctx, msg)
-			return nil, context.Cause(ctx)
-		}
-		l, err := k.claim(ctx, msg)
-		if err != nil {
-			// The token comes again by itself; whoever gets it then tries anew.
-			k.conn.cfg.OnError(err)
-			continue
-		}
-		if l == nil {
-			continue
-		}
-		if ctx.Err() != nil {
-			releaseCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTime)
-			err := l.Release(releaseCtx)
-			cancel()
-			if err != nil {
-				k.conn.cfg.OnError(err)
-			}
-			return nil, context.Cause(ctx)
-		}
-		return l, nil
-	}
+	mu      sync.Mutex
+	lanes   []*lane
+	waiting int   // slots that wait for a pull
+	fatal   error // why nothing can be fetched at all
+	closed  bool
 }
 
 // take gets one message: first by asking lane after lane, then by waiting at all
 // of them. It may return nothing.
-func (k *Consumer) take(ctx context.Context) (jetstream.Msg, error) {
-	order, err := k.order(ctx)
+func (f *fetcher) take(ctx context.Context) (jetstream.Msg, error) {
+	order, err := f.order(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -90,31 +65,31 @@ func (k *Consumer) take(ctx context.Context) (jetstream.Msg, error) {
 			return msg, nil
 		}
 		if err != nil {
-			return nil, k.pause(ctx, l, err)
+			return nil, f.pause(ctx, l, err)
 		}
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
 	}
-	return k.park(ctx)
+	return f.park(ctx)
 }
 
-// order says which lane is asked first, by smooth weighted round robin, so that
-// high comes first and low gets its turns. The others follow by their class.
-func (k *Consumer) order(ctx context.Context) ([]*lane, error) {
+// order says which lane is asked first, by smooth weighted round robin: high comes
+// first, and low gets its turns. The others follow by their priority.
+func (f *fetcher) order(ctx context.Context) ([]*lane, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.closed {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
 		return nil, errClosed
 	}
-	if k.fatal != nil {
-		return nil, k.fatal
+	if f.fatal != nil {
+		return nil, f.fatal
 	}
-	first, total := k.lanes[0], 0
-	for _, l := range k.lanes {
+	first, total := f.lanes[0], 0
+	for _, l := range f.lanes {
 		l.credit += l.weight
 		total += l.weight
 		if l.credit > first.credit {
@@ -122,13 +97,13 @@ func (k *Consumer) order(ctx context.Context) ([]*lane, error) {
 		}
 	}
 	first.credit -= total
-	rest := slices.DeleteFunc(slices.Clone(k.lanes), func(l *lane) bool { return l == first })
+	rest := slices.DeleteFunc(slices.Clone(f.lanes), func(l *lane) bool { return l == first })
 	slices.SortStableFunc(rest, func(a, b *lane) int { return b.weight - a.weight })
 	return append([]*lane{first}, rest...), nil
 }
 
 func fetchNow(l *lane) (jetstream.Msg, error) {
-	batch, err := l.cons.FetchNoWait(1)
+	batch, err := l.consumer.FetchNoWait(1)
 	if err != nil {
 		return nil, err
 	}
@@ -139,111 +114,120 @@ func fetchNow(l *lane) (jetstream.Msg, error) {
 }
 
 // pause waits before the next try at a server that gave an error instead of an
-// answer. It returns one itself if no waiting helps.
-func (k *Consumer) pause(ctx context.Context, l *lane, cause error) error {
-	if err := k.broken(l); err != nil {
+// answer. It returns an error itself if no waiting helps.
+func (f *fetcher) pause(ctx context.Context, l *lane, cause error) error {
+	if err := f.broken(l); err != nil {
 		return err
 	}
-	k.conn.cfg.OnError(fmt.Errorf("fetch from queue %s: %w: %w", l.queue, job.ErrUnavailable, cause))
-	again, t := k.conn.reconnect(), time.NewTimer(lastBackoff)
+	f.onError(fmt.Errorf("fetch from queue %s: %w: %w", l.queue, job.ErrUnavailable, cause))
+	again, t := f.js.Reconnected(), time.NewTimer(jsconn.LastBackoff)
 	defer t.Stop()
 	select {
 	case <-again:
 	case <-t.C:
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case <-k.ctx.Done():
+	case <-f.ctx.Done():
 		return errClosed
 	}
 	return nil
 }
 
 // broken remembers, and returns, why l can't be fetched from at all.
-func (k *Consumer) broken(l *lane) error {
-	denied := k.conn.denials.get(l.next)
+func (f *fetcher) broken(l *lane) error {
+	denied := f.js.Denied(l.pulls)
 	if denied == nil {
 		return nil
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.fatal = fmt.Errorf("fetch from queue %s: %w", l.queue, denied)
-	return k.fatal
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fatal = fmt.Errorf("fetch from queue %s: %w", l.queue, denied)
+	return f.fatal
 }
 
-// park waits at every lane at once, so that an idle worker starts a job of any
-// class without delay. The first message is taken; the pulls that are left over
-// end by their expiry, and what they still bring goes to another waiting slot, or
-// back at once, before anything is done with it.
-func (k *Consumer) park(ctx context.Context) (jetstream.Msg, error) {
-	k.mu.Lock()
-	k.waiting++
-	for _, l := range k.lanes {
-		if l.out < k.waiting && !k.closed {
+// park waits at every lane at once, so that an idle worker starts a job of any priority without delay. It takes the first
+// message. The pulls that are left over end by their expiry. A message that they still bring goes to another waiting slot,
+// or back to the queue at once and unclaimed.
+func (f *fetcher) park(ctx context.Context) (jetstream.Msg, error) {
+	f.mu.Lock()
+	f.waiting++
+	for _, l := range f.lanes {
+		if l.out < f.waiting && !f.closed {
 			l.out++
-			k.wg.Go(func() { k.pull(l) })
+			f.wg.Go(func() { f.pull(l) })
 		}
 	}
-	k.mu.Unlock()
+	f.mu.Unlock()
 	defer func() {
-		k.mu.Lock()
-		k.waiting--
-		k.mu.Unlock()
+		f.mu.Lock()
+		f.waiting--
+		f.mu.Unlock()
 	}()
-	// The lanes' order counts again once in a while: a pull that got lost with its
-	// server, or a class that waits behind another, is found by asking anew.
+	// After a while all lanes are asked anew, in their order. That finds a job whose pull got lost with its server, and
+	// one of a priority that waits behind another.
 	t := time.NewTimer(4 * parkTime)
 	defer t.Stop()
 	select {
-	case msg := <-k.handoff:
+	case msg := <-f.handoff:
 		return msg, nil
 	case <-t.C:
 		return nil, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
-	case <-k.ctx.Done():
+	case <-f.ctx.Done():
 		return nil, errClosed
 	}
 }
 
 // pull keeps one pull open at l until it served a slot, or there are more pulls than slots.
-func (k *Consumer) pull(l *lane) {
+func (f *fetcher) pull(l *lane) {
 	served := false
-	for !k.enough(l, served) {
-		batch, err := l.cons.Fetch(1, jetstream.FetchMaxWait(parkTime))
+	for !f.enough(l, served) {
+		batch, err := l.consumer.Fetch(1, jetstream.FetchMaxWait(parkTime))
 		if err == nil {
 			for msg := range batch.Messages() {
 				select {
-				case k.handoff <- msg:
+				case f.handoff <- msg:
 					served = true
 				default:
-					k.giveBack(k.ctx, msg)
+					f.giveBack(f.ctx, msg)
 				}
 			}
 			err = batch.Error()
 		}
-		if k.broken(l) == nil && err != nil {
-			_ = k.pause(k.ctx, l, err) // the loop's own check ends it
+		if f.broken(l) == nil && err != nil {
+			_ = f.pause(f.ctx, l, err) // the loop's own check ends it
 		}
 	}
 }
 
-// enough reports whether a pull of l is one too many, and counts it off. One that
-// served a slot is: the slot may not have been counted off yet.
-func (k *Consumer) enough(l *lane, served bool) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.closed || k.fatal != nil || served || l.out > k.waiting {
+// enough reports whether a pull of l is one too many, and then no longer counts it. A pull that served a slot is one too
+// many: the slot may still be counted as waiting.
+func (f *fetcher) enough(l *lane, served bool) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed || f.fatal != nil || served || l.out > f.waiting {
 		l.out--
 		return true
 	}
 	return false
 }
 
-// giveBack returns an unclaimed message at no cost. If that gets lost, AckWait does it.
-func (k *Consumer) giveBack(ctx context.Context, msg jetstream.Msg) {
+// giveBack returns an unclaimed message at no cost. If that gets lost, the message comes back after AckWait.
+func (f *fetcher) giveBack(ctx context.Context, msg jetstream.Msg) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTime)
 	defer cancel()
-	if err := k.conn.nak(ctx, msg, 0); err != nil {
-		k.conn.cfg.OnError(err)
+	if err := f.js.Nak(ctx, msg, 0); err != nil {
+		f.onError(err)
 	}
+}
+
+// close lets nothing be fetched any more, and reports whether it was the first call. Pulls end by their expiry; the caller
+// waits for wg.
+func (f *fetcher) close() (first bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	first = !f.closed
+	f.closed = true
+	return first
 }

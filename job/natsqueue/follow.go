@@ -11,14 +11,14 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"slipway/job"
+	"slipway/job/natsqueue/internal/jsconn"
 )
 
-// Follow yields the events of a job. Events are news, the record is the truth: a
-// job that is decided ends the sequence also if its events are gone, and then the
-// last event is made from the result. See job.Client.
+// Follow yields the events of a job. Events are sent unconfirmed; the record alone says whether the job is decided. A
+// decided job ends the sequence also if its events are gone: then the last event is made from the result. See job.Client.
 func (c *Client) Follow(ctx context.Context, id job.ID, wait bool) iter.Seq2[job.Event, error] {
 	return func(yield func(job.Event, error) bool) {
-		f := &follower{c: c.conn, id: id, yield: yield}
+		f := &follower{c: c, id: id, yield: yield}
 		if err := f.run(ctx, wait); err != nil && !errors.Is(err, errEnough) {
 			yield(job.Event{}, fmt.Errorf("follow job %s: %w", id, err))
 		}
@@ -30,7 +30,7 @@ var errEnough = errors.New("the reader stopped")
 
 // follower is one run of Follow.
 type follower struct {
-	c     *Conn
+	c     *Client
 	id    job.ID
 	yield func(job.Event, error) bool
 
@@ -48,13 +48,13 @@ func (f *follower) run(ctx context.Context, wait bool) error {
 		return err
 	}
 	defer news.close()
-	stream, err := f.c.read(ctx, "read events", f.c.names.events(), f.c.names.anyEvent(f.id), jetstream.OrderedConsumerConfig{})
+	stream, err := f.c.q.streams.events.Read(ctx, "read events", f.c.q.names.anyEvent(f.id), jetstream.OrderedConsumerConfig{})
 	if err != nil {
 		return err
 	}
-	defer stream.close()
+	defer stream.Close()
 	for {
-		again := f.c.reconnect()
+		again := f.c.q.js.Reconnected()
 		r, gen, err := f.c.decided(ctx, f.id)
 		if err != nil {
 			return err
@@ -72,7 +72,7 @@ func (f *follower) run(ctx context.Context, wait bool) error {
 			return err
 		}
 		if f.finished >= gen && gen > 0 {
-			// It says that the latest generation ended. If the record does not, a person put the job back.
+			// The event says that the latest generation ended. If the record disagrees, a person put the job back.
 			if _, now, err := f.c.decided(ctx, f.id); err != nil || now <= f.finished {
 				return err
 			}
@@ -80,19 +80,19 @@ func (f *follower) run(ctx context.Context, wait bool) error {
 	}
 }
 
-// lateEvents is how long the last events of a job may come after its decision:
+// lateEvents is how long after its decision the last events of a job may come:
 // they are sent without waiting for a confirmation.
 const lateEvents = 2 * time.Second
 
 // finale ends the sequence of a job that is decided. If the decision is fresh, and
 // made by a worker, its last events are still on their way.
-func (f *follower) finale(ctx context.Context, stream *reader, r *job.Result, gen int) error {
+func (f *follower) finale(ctx context.Context, stream *jsconn.Reader, r *job.Result, gen int) error {
 	if r.Attempt > 0 && time.Since(r.FinishedAt).Abs() < 5*lateEvents {
 		t := time.NewTimer(lateEvents)
 		defer t.Stop()
 		for late := false; f.finished < gen && !late; {
 			select {
-			case msg := <-stream.ch:
+			case msg := <-stream.Messages:
 				if err := f.take(msg); err != nil {
 					return err
 				}
@@ -110,12 +110,12 @@ func (f *follower) finale(ctx context.Context, stream *reader, r *job.Result, ge
 }
 
 // relay yields events until it is time to look at the record.
-func (f *follower) relay(ctx context.Context, stream *reader, news *resultWatch, again <-chan struct{}, gen int) error {
+func (f *follower) relay(ctx context.Context, stream *jsconn.Reader, news *resultWatch, again <-chan struct{}, gen int) error {
 	t := time.NewTimer(recheck)
 	defer t.Stop()
 	for {
 		select {
-		case msg := <-stream.ch:
+		case msg := <-stream.Messages:
 			if err := f.take(msg); err != nil {
 				return err
 			}
@@ -135,13 +135,13 @@ func (f *follower) relay(ctx context.Context, stream *reader, news *resultWatch,
 }
 
 // catchUp yields what is stored by now.
-func (f *follower) catchUp(ctx context.Context, stream *reader) error {
-	end, err := f.c.last(ctx, f.c.names.events(), f.c.names.anyEvent(f.id))
+func (f *follower) catchUp(ctx context.Context, stream *jsconn.Reader) error {
+	end, err := f.c.q.streams.events.Last(ctx, f.c.q.names.anyEvent(f.id))
 	if err != nil || end == nil {
 		return err
 	}
 	for f.next <= end.Sequence {
-		msg, err := stream.next(ctx)
+		msg, err := stream.Next(ctx)
 		if err != nil {
 			return err
 		}
@@ -159,12 +159,12 @@ func (f *follower) take(msg jetstream.Msg) error {
 		return err
 	}
 	if meta.Sequence.Stream < f.next {
-		return nil // a reset of the consumer gave it again
+		return nil // the reader started anew, and repeats the message
 	}
 	f.next = meta.Sequence.Stream + 1
 	var events []job.Event
 	if err := json.Unmarshal(msg.Data(), &events); err != nil {
-		return nil //nolint:nilerr // somebody else's message; a follower has nobody to tell
+		return nil //nolint:nilerr // a foreign program's message; the follower can't report it
 	}
 	for _, e := range events {
 		if e.Kind == job.EventFinished && e.Generation <= f.finished {
@@ -181,24 +181,7 @@ func (f *follower) take(msg jetstream.Msg) error {
 	return nil
 }
 
-// lastSeq is the number of the last event of an attempt that is stored, 0 without one.
-func (c *Conn) lastSeq(ctx context.Context, d job.Delivery) (uint64, error) {
-	msg, err := c.last(ctx, c.names.events(), c.names.anyEvent(d.ID))
-	if err != nil || msg == nil {
-		return 0, err
-	}
-	var events []job.Event
-	_ = json.Unmarshal(msg.Data, &events) // somebody else's message has none
-	var seq uint64
-	for _, e := range events {
-		if e.Generation == d.Generation && e.Attempt == d.Attempt {
-			seq = max(seq, e.Seq)
-		}
-	}
-	return seq, nil
-}
-
-// conclude yields the event that nobody sent, or that is gone.
+// conclude yields the last event in place of one that was never sent, or is gone.
 func (f *follower) conclude(r *job.Result) error {
 	e := job.Event{
 		JobID: f.id, Generation: r.Generation, Attempt: r.Attempt, Fence: r.Fence, Seq: 1, Time: r.FinishedAt,

@@ -2,16 +2,15 @@ package natsqueue
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"slipway/job"
+	"slipway/job/natsqueue/internal/jsconn"
 )
 
 // lease is a claimed job. See job.Lease.
@@ -26,22 +25,22 @@ type lease struct {
 	msg       jetstream.Msg // what is acknowledged in the end
 	confirmed time.Time     // start of the last confirmed call
 	mode      job.CancelMode
-	phase     phase
-	seq       uint64
+	stage     stage
+	seq       uint64 // of the last event
 }
 
-// phase is how far a lease has come.
-type phase int
+// stage is how far a lease has come.
+type stage int
 
 const (
-	held   phase = iota
-	ending       // the holder commits or gives back; nobody else may begin to
-	over         // ended by its holder
+	held   stage = iota
+	ending       // the holder commits or gives back; no other call may begin to
+	ended        // by its holder
 	gone         // lost
 )
 
 // errEnded answers a heartbeat that crossed with the end of its lease. It is not
-// ErrLeaseLost: the holder decided, and is not to drop anything.
+// ErrLeaseLost, which would make the holder drop the attempt that it is committing.
 var errEnded = errors.New("the lease was ended by its holder")
 
 var _ job.Lease = (*lease)(nil)
@@ -63,17 +62,16 @@ func (l *lease) deliver(mode job.CancelMode) {
 	l.canceled <- mode // has room for each mode
 }
 
-// adopt makes msg, a redelivery of the job that l works on, the one that will be
-// acknowledged. It reports false if l is not alive any more: then the job is up
-// for a new claim, and l is lost.
+// adopt takes msg, a redelivery of the job that l works on, as the message to acknowledge in the end. It reports false if l
+// was not confirmed within period: then l is lost, and the job may be claimed anew.
 func (l *lease) adopt(msg jetstream.Msg, period time.Duration) bool {
 	l.mu.Lock()
-	if l.phase == ending || (l.phase == held && time.Since(l.confirmed) < period) {
+	if l.stage == ending || (l.stage == held && time.Since(l.confirmed) < period) {
 		l.msg = msg
 		l.mu.Unlock()
 		return true
 	}
-	l.phase = gone
+	l.stage = gone
 	l.mu.Unlock()
 	l.k.forget(l)
 	return false
@@ -83,67 +81,64 @@ func (l *lease) adopt(msg jetstream.Msg, period time.Duration) bool {
 func (l *lease) fresh(period time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.phase < over && time.Since(l.confirmed) < period
+	return l.stage < ended && time.Since(l.confirmed) < period
 }
 
-// lose ends the lease without touching the token: it is somebody else's.
+// lose ends the lease without touching the token, which belongs to another worker.
 func (l *lease) lose() error {
 	l.mu.Lock()
-	l.phase = gone
+	l.stage = gone
 	l.mu.Unlock()
 	l.k.forget(l)
-	return l.lost()
+	return l.over(job.ErrLeaseLost)
 }
 
-func (l *lease) lost() error {
-	return fmt.Errorf("job %s, fence %d: %w", l.d.ID, l.d.Fence, job.ErrLeaseLost)
-}
-
-func (l *lease) ended() error {
-	return fmt.Errorf("job %s, fence %d: %w", l.d.ID, l.d.Fence, errEnded)
+// over is the error of a call that comes after the end of the lease.
+func (l *lease) over(why error) error {
+	return fmt.Errorf("job %s, fence %d: %w", l.d.ID, l.d.Fence, why)
 }
 
 // begin takes the one right to end the lease.
 func (l *lease) begin() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.phase != held {
-		return l.lost()
+	if l.stage != held {
+		return l.over(job.ErrLeaseLost)
 	}
-	l.phase = ending
+	l.stage = ending
 	return nil
 }
 
 // finish closes a lease that began to end.
 func (l *lease) finish() {
 	l.mu.Lock()
-	if l.phase == ending {
-		l.phase = over
+	if l.stage == ending {
+		l.stage = ended
 	}
 	l.mu.Unlock()
 	l.k.forget(l)
 }
 
-// Extend renews AckWait, and reads in the record whether the lease still stands.
-// Neither would do alone: the server takes a stale holder's progress, too.
+// Extend renews AckWait, and reads in the record whether the lease still stands. It needs both: the server accepts the
+// progress of a stale holder, too.
 func (l *lease) Extend(ctx context.Context) error {
 	began := time.Now()
 	l.mu.Lock()
-	at, msg := l.phase, l.msg
+	at, msg := l.stage, l.msg
 	l.mu.Unlock()
 	switch at {
-	case over:
-		return l.ended()
+	case ended:
+		return l.over(errEnded)
 	case gone:
-		return l.lost()
+		return l.over(job.ErrLeaseLost)
 	}
-	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
+	ctx, cancel := context.WithTimeout(ctx, jsconn.TryTimeout)
 	defer cancel()
-	c := l.k.conn
-	if err := c.progress(ctx, msg); err != nil {
+	c := l.k.q
+	if err := c.js.Progress(ctx, msg); err != nil {
 		return fmt.Errorf("extend the lease of job %s: %w: %w", l.d.ID, job.ErrUnavailable, err)
 	}
-	v, err := c.load(ctx, l.d.ID)
+	v, err := c.records.load(ctx, l.d.ID)
 	if err != nil {
 		return fmt.Errorf("extend the lease of job %s: %w", l.d.ID, err)
 	}
@@ -153,7 +148,7 @@ func (l *lease) Extend(ctx context.Context) error {
 // confirm takes note of the record that Extend read.
 func (l *lease) confirm(v version, began time.Time) error {
 	l.mu.Lock()
-	at, stale := l.phase, lags(v, l.rec)
+	at, stale := l.stage, v.olderThan(l.rec)
 	switch {
 	case at == ending:
 		l.confirmed = began
@@ -163,9 +158,9 @@ func (l *lease) confirm(v version, began time.Time) error {
 	l.mu.Unlock()
 	switch {
 	case at == ending:
-		return nil // the holder's own Commit or Requeue is under way, and will say what came of it
-	case at == over:
-		return l.ended()
+		return nil // the holder's own Commit, Requeue or Release is under way, and reports what came of it
+	case at == ended:
+		return l.over(errEnded)
 	case stale:
 		return fmt.Errorf("extend the lease of job %s: %w: the answer is older than the lease", l.d.ID, job.ErrUnavailable)
 	case at == gone || !l.holds(v.rec):
@@ -177,60 +172,4 @@ func (l *lease) confirm(v version, began time.Time) error {
 
 func (l *lease) holds(rec *record) bool {
 	return rec.held(l.d.Worker, l.k.boot, l.d.Fence)
-}
-
-// maxBatch bounds one message of events, below every server's max_payload.
-const maxBatch = 256 << 10
-
-// Emit sends events without waiting for the server. Several messages are sent if
-// they do not fit into one.
-func (l *lease) Emit(_ context.Context, events []job.Event) error {
-	var batch []json.RawMessage
-	size := 0
-	for i := range events {
-		one, err := json.Marshal(l.stamp(events[i]))
-		if err != nil {
-			return fmt.Errorf("emit events: %w", err)
-		}
-		if size+len(one) > maxBatch && size > 0 {
-			if err := l.send(batch); err != nil {
-				return err
-			}
-			batch, size = nil, 0
-		}
-		batch, size = append(batch, one), size+len(one)+1
-	}
-	if len(batch) == 0 {
-		return nil
-	}
-	return l.send(batch)
-}
-
-// stamp fills in whose event it is.
-func (l *lease) stamp(e job.Event) job.Event {
-	e.JobID, e.Generation, e.Attempt, e.Fence = l.d.ID, l.d.Generation, l.d.Attempt, l.d.Fence
-	if e.Time.IsZero() {
-		e.Time = time.Now().UTC()
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if e.Seq == 0 {
-		e.Seq = l.seq + 1
-	}
-	l.seq = max(l.seq, e.Seq)
-	return e
-}
-
-func (l *lease) send(batch []json.RawMessage) error {
-	data, err := json.Marshal(batch)
-	if err != nil {
-		return fmt.Errorf("emit events: %w", err)
-	}
-	c := l.k.conn
-	msg := nats.NewMsg(c.names.event(l.d.Worker, l.d.ID, l.d.Generation))
-	msg.Data = data
-	if err := c.nc.PublishMsg(msg); err != nil {
-		return fmt.Errorf("emit events: %w: %w", job.ErrUnavailable, err)
-	}
-	return nil
 }

@@ -6,22 +6,24 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"slipway/job/natsqueue/internal/jsconn"
 )
 
 // fullDelay is how long the mover waits before it tries a full queue again.
 const fullDelay = 5 * time.Second
 
-// startMover takes part in moving what comes due from SCHED to JOBS. The two are
-// two streams since one that takes schedules can't refuse new jobs when it is
-// full. Every worker is a mover: whoever can run the job can fetch it.
+// startMover takes part in moving due jobs from SCHED to JOBS. They are two streams, since a stream that takes schedules
+// can't refuse new jobs when it is full. Every worker is a mover: a job can wait for a mover only while it waits for a
+// worker, too.
 func (k *Consumer) startMover(ctx context.Context) error {
-	cons, err := k.conn.setupConsumer(ctx, k.conn.retry, k.conn.names.sched(), k.conn.moverConfig())
+	cons, err := k.q.ensureMover(ctx, false)
 	if err != nil {
 		return err
 	}
 	k.mover, err = cons.Consume(k.move, jetstream.PullMaxMessages(16), jetstream.PullExpiry(30*time.Second),
 		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) {
-			k.conn.cfg.OnError(fmt.Errorf("move due jobs: %w", err))
+			k.q.cfg.OnError(fmt.Errorf("move due jobs: %w", err))
 		}))
 	if err != nil {
 		return fmt.Errorf("move due jobs: %w", err)
@@ -30,12 +32,12 @@ func (k *Consumer) startMover(ctx context.Context) error {
 }
 
 // move puts one due job into its lane, and then acknowledges it: a crash in between
-// makes a second token.
+// makes a second token, and in the other order it would leave none.
 func (k *Consumer) move(msg jetstream.Msg) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(k.ctx), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(k.ctx), jsconn.Patience)
 	defer cancel()
 	if err := k.moveOne(ctx, msg); err != nil {
-		k.conn.cfg.OnError(fmt.Errorf("move a due job: %w", err))
+		k.q.cfg.OnError(fmt.Errorf("move a due job: %w", err))
 	}
 }
 
@@ -44,16 +46,16 @@ func (k *Consumer) moveOne(ctx context.Context, msg jetstream.Msg) error {
 	if err != nil {
 		return err
 	}
-	t, ok := k.conn.newToken(msg.Subject(), msg.Headers(), msg.Data(), meta.Timestamp)
+	t, ok := k.q.tokens.parse(msg.Subject(), msg.Headers(), msg.Data(), meta.Timestamp)
 	if !ok {
 		return fmt.Errorf("unexpected subject %.200q", msg.Subject())
 	}
-	err = k.conn.putToken(ctx, t)
-	if isFull(err) {
-		return k.conn.nak(ctx, msg, fullDelay)
+	err = k.q.tokens.put(ctx, t)
+	if jsconn.IsFull(err) {
+		return k.q.js.Nak(ctx, msg, fullDelay)
 	}
 	if err != nil {
 		return err // it comes again after the mover's AckWait
 	}
-	return k.conn.ack(ctx, msg)
+	return k.q.js.Ack(ctx, msg)
 }

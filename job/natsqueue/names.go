@@ -11,29 +11,29 @@ import (
 // names makes every subject, stream and bucket name of one prefix.
 type names string
 
+// Streams.
+
 func (n names) jobs() string    { return string(n) + "-JOBS" }
 func (n names) sched() string   { return string(n) + "-SCHED" }
 func (n names) results() string { return string(n) + "-RESULTS" }
 func (n names) dead() string    { return string(n) + "-DEAD" }
 func (n names) events() string  { return string(n) + "-EVENTS" }
 
+// Buckets.
+
 func (n names) records() string { return string(n) + "-jobs" }
 func (n names) workers() string { return string(n) + "-workers" }
 
-// bucket is the stream behind a key-value bucket.
-func bucket(name string) string { return "KV_" + name }
+// Subjects. The any… forms match every queue, priority, worker, generation or fence.
 
-// key is the subject of a key.
-func key(bucket, k string) string { return "$KV." + bucket + "." + k }
-
-func (n names) lane(queue string, class job.Priority) string {
-	return fmt.Sprintf("%s.J.%s.%s.*", n, queue, class)
+func (n names) lane(queue string, priority job.Priority) string {
+	return fmt.Sprintf("%s.J.%s.%s.*", n, queue, priority)
 }
 
-func laneName(queue string, class job.Priority) string { return queue + "_" + string(class) }
+func laneName(queue string, priority job.Priority) string { return queue + "_" + string(priority) }
 
-func (n names) token(queue string, class job.Priority, id job.ID) string {
-	return fmt.Sprintf("%s.J.%s.%s.%s", n, queue, class, id)
+func (n names) token(queue string, priority job.Priority, id job.ID) string {
+	return fmt.Sprintf("%s.J.%s.%s.%s", n, queue, priority, id)
 }
 
 func (n names) anyToken(id job.ID) string { return fmt.Sprintf("%s.J.*.*.%s", n, id) }
@@ -44,8 +44,8 @@ func (n names) wait(id job.ID, gen int, fence uint64) string {
 
 func (n names) anyWait(id job.ID) string { return fmt.Sprintf("%s.D.wait.%s.*.*", n, id) }
 
-func (n names) due(queue string, class job.Priority, id job.ID) string {
-	return fmt.Sprintf("%s.D.due.%s.%s.%s", n, queue, class, id)
+func (n names) due(queue string, priority job.Priority, id job.ID) string {
+	return fmt.Sprintf("%s.D.due.%s.%s.%s", n, queue, priority, id)
 }
 
 func (n names) anyDue(id job.ID) string { return fmt.Sprintf("%s.D.due.*.*.%s", n, id) }
@@ -70,9 +70,9 @@ func (n names) anyEvent(id job.ID) string { return fmt.Sprintf("%s.E.*.%s.*", n,
 
 func (n names) control(worker string) string { return fmt.Sprintf("%s.C.%s", n, worker) }
 
-// parseLane splits <prefix>.J.<queue>.<class>.<id>, and <prefix>.D.due.<queue>.<class>.<id>
-// alike. The id may be anything: subjects are written by others, too.
-func (n names) parseLane(subject string) (queue string, class job.Priority, id job.ID, ok bool) {
+// parseLane splits <prefix>.J.<queue>.<priority>.<id>, and <prefix>.D.due.<queue>.<priority>.<id>
+// alike. The id may be anything: foreign programs publish here, too.
+func (n names) parseLane(subject string) (queue string, priority job.Priority, id job.ID, ok bool) {
 	rest, ok := strings.CutPrefix(subject, string(n)+".J.")
 	if !ok {
 		if rest, ok = strings.CutPrefix(subject, string(n)+".D.due."); !ok {
@@ -97,18 +97,18 @@ func (n names) parseKept(subject string) (queue string, id job.ID, gen int, ok b
 	return parts[1], job.ID(parts[2]), gen, err == nil
 }
 
-// classes in the order in which they are served.
-var classes = []job.Priority{job.PriorityHigh, job.PriorityNormal, job.PriorityLow}
+// priorities in the order in which they are served.
+var priorities = []job.Priority{job.PriorityHigh, job.PriorityNormal, job.PriorityLow}
 
-// classOf is the lane for a job's priority.
-func classOf(p job.Priority) job.Priority {
+// priorityOf is the priority of a lane for a job's.
+func priorityOf(p job.Priority) job.Priority {
 	if p == "" {
 		return job.PriorityNormal
 	}
 	return p
 }
 
-// queueOf is the queue for a job.
+// queueOf is the queue of a job that names q.
 func queueOf(q string) string {
 	if q == "" {
 		return job.DefaultQueue

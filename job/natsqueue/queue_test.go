@@ -270,7 +270,7 @@ func TestDepthAndWorkers(t *testing.T) {
 			t.Fatalf("Depth: got %d lanes, want 3", len(depth))
 		}
 		d := depth[1]
-		return d.Class == job.PriorityNormal && d.Waiting == 2 && d.InFlight == 1 && d.OldestAge > 0 && d.OldestAge < time.Minute
+		return d.Priority == job.PriorityNormal && d.Waiting == 2 && d.InFlight == 1 && d.OldestAge > 0 && d.OldestAge < time.Minute
 	})
 	eventually.True(t, 5*time.Second, "the worker says what it runs", func() bool {
 		all, err := b.conn.Workers(t.Context())

@@ -10,10 +10,11 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"slipway/job"
+	"slipway/job/natsqueue/internal/jsconn"
 )
 
 // record says where a job stands. Its compare-and-set is the one point that
-// decides: whatever contradicts it is late.
+// decides: a message that contradicts it came too late.
 type record struct {
 	// State is queued, running or final. A delayed job is queued, with NotBefore.
 	State      job.State         `json:"state"`
@@ -25,7 +26,7 @@ type record struct {
 	Counts     job.Counts        `json:"counts,omitzero"`
 	Cancel     job.CancelMode    `json:"cancel,omitempty"`
 	Queue      string            `json:"queue"`
-	Class      job.Priority      `json:"class"`
+	Priority   job.Priority      `json:"class"`
 	Name       string            `json:"name,omitempty"`
 	Labels     map[string]string `json:"labels,omitempty"`
 
@@ -41,8 +42,8 @@ type record struct {
 	Result json.RawMessage `json:"result,omitempty"`
 }
 
-// version is a record and its place in the compare-and-set. Rec is nil if there
-// is none; rev then is what a create must expect.
+// version is a record and its place in the compare-and-set. Without a record rec is nil, and rev is what the write of the
+// first one must expect.
 type version struct {
 	rec *record
 	rev uint64
@@ -75,9 +76,16 @@ func (r *record) status(id job.ID) job.Status {
 	return s
 }
 
+// records are the records of one queue.
+type records struct {
+	js     *jsconn.Conn
+	bucket jsconn.Bucket
+	keep   time.Duration // how long decided ones stay
+}
+
 // load reads the record of id.
-func (c *Conn) load(ctx context.Context, id job.ID) (version, error) {
-	data, rev, err := c.getKey(ctx, c.names.records(), string(id))
+func (r records) load(ctx context.Context, id job.ID) (version, error) {
+	data, rev, err := r.bucket.Get(ctx, string(id))
 	if err != nil || data == nil {
 		return version{rev: rev}, err
 	}
@@ -88,40 +96,32 @@ func (c *Conn) load(ctx context.Context, id job.ID) (version, error) {
 	return version{rec: rec, rev: rev}, nil
 }
 
-// store writes rec if the record still is at rev. It tries once: after an error
+// write writes rec if the record still is at rev. It tries once: after an error
 // that is no conflict, it is unknown whether the write took effect.
-func (c *Conn) store(ctx context.Context, id job.ID, rec *record, rev uint64) (uint64, error) {
+func (r records) write(ctx context.Context, id job.ID, rec *record, rev uint64) (uint64, error) {
 	data, err := json.Marshal(rec)
 	if err != nil {
 		return 0, fmt.Errorf("write the record of job %s: %w", id, err)
 	}
-	msg := nats.NewMsg(key(c.names.records(), string(id)))
+	msg := nats.NewMsg(r.bucket.Key(string(id)))
 	msg.Data = data
 	opts := []jetstream.PublishOpt{jetstream.WithExpectLastSequencePerSubject(rev)}
 	if rec.State.Final() {
-		opts = append(opts, jetstream.WithMsgTTL(c.cfg.ResultsAge.Truncate(time.Second)))
+		opts = append(opts, jetstream.WithMsgTTL(r.keep.Truncate(time.Second)))
 	}
-	var seq uint64
-	err = c.once(ctx, msg.Subject, func(ctx context.Context) error {
-		ack, err := c.js.PublishMsg(ctx, msg, opts...)
-		if err == nil {
-			seq = ack.Sequence
-		}
-		return err
-	})
+	seq, err := r.js.TryPublish(ctx, msg, opts...)
 	if err != nil {
 		return 0, fmt.Errorf("write the record of job %s: %w", id, err)
 	}
 	return seq, nil
 }
 
-// change brings the record from v to what edit makes of it, and reads it anew
-// whenever that loses. edit returns nil to leave the record as it is. mine tells
-// from a record that was read anew whether it is an earlier try of this very
-// change, whose confirmation was lost.
-func (c *Conn) change(ctx context.Context, id job.ID, v version, edit func(*record) *record, mine func(*record) bool) (version, error) {
-	unsure, behind := false, 0
-	for backoff := firstBackoff; ; {
+// change brings the record from v to what edit makes of it. Whenever another write came first it reads the record anew and
+// asks edit again. edit returns nil to leave the record as it is. mine tells whether a record that was read anew is an
+// earlier try of this very change, whose confirmation was lost.
+func (r records) change(ctx context.Context, id job.ID, v version, edit func(*record) *record, mine func(*record) bool) (version, error) {
+	unsure, stale := false, 0
+	for backoff := (jsconn.Backoff{}); ; {
 		if unsure && v.rec != nil && mine(v.rec) {
 			return v, nil
 		}
@@ -129,54 +129,52 @@ func (c *Conn) change(ctx context.Context, id job.ID, v version, edit func(*reco
 		if next == nil {
 			return v, nil
 		}
-		rev, err := c.store(ctx, id, next, v.rev)
+		rev, err := r.write(ctx, id, next, v.rev)
 		switch {
 		case err == nil:
 			return version{rec: next, rev: rev}, nil
-		case conflicts(err):
-		case !transient(err):
+		case jsconn.Conflicts(err):
+		case !jsconn.Transient(err):
 			return v, err
-		case !wait(ctx, backoff):
-			return v, fmt.Errorf("%w: no answer from the NATS server at %s: %w", job.ErrUnavailable, c.where(), err)
+		case !backoff.Wait(ctx):
+			return v, fmt.Errorf("%w: no answer from the NATS server at %s: %w", job.ErrUnavailable, r.js.Where(), err)
 		default:
-			unsure, backoff = true, min(2*backoff, lastBackoff)
+			unsure = true
 		}
-		fresh, loadErr := c.load(ctx, id)
+		fresh, loadErr := r.load(ctx, id)
 		if loadErr != nil {
 			return v, loadErr
 		}
-		if behind++; !lags(fresh, v) || behind > maxBehind {
-			v, behind = fresh, 0
+		if stale++; !fresh.olderThan(v) || stale > maxStaleReads {
+			v, stale = fresh, 0
 			continue
 		}
-		if !wait(ctx, firstBackoff) {
+		if !jsconn.Wait(ctx, staleReadPause) {
 			return v, fmt.Errorf("%w: the NATS servers don't agree about job %s yet: %w", job.ErrUnavailable, id, err)
 		}
 	}
 }
 
-// maxBehind is how often a read that lags is repeated, 20 ms apart, before it is believed.
-const maxBehind = 500
+const (
+	// maxStaleReads is how often a read that is older than what is known is repeated before it is believed.
+	maxStaleReads = 500
+	// staleReadPause lies between two of these reads.
+	staleReadPause = 20 * time.Millisecond
+)
 
-// lags reports whether a read is older than what is known already: reads go to any
-// replica, which may be behind. Nothing may be decided by that, above all not that a
-// lease is lost. A record that is not final never goes away by itself.
-func lags(read, known version) bool {
-	if read.rev == 0 {
+// olderThan reports whether v, which was read, is older than what is known already: any replica may answer a read, also
+// one that is behind. Nothing may be decided by an old read, above all not that a lease is lost. A record that is not final
+// never goes away by itself.
+func (v version) olderThan(known version) bool {
+	if v.rev == 0 {
 		return known.rec != nil && !known.rec.State.Final()
 	}
-	return read.rev < known.rev
+	return v.rev < known.rev
 }
 
-// getKey reads a key's value, nil if it has none. The sequence is that of the last
-// message on the key's subject, also if that only says that the key is gone.
-func (c *Conn) getKey(ctx context.Context, bucketName, k string) ([]byte, uint64, error) {
-	msg, err := c.last(ctx, bucket(bucketName), key(bucketName, k))
-	if err != nil || msg == nil {
-		return nil, 0, err
-	}
-	if msg.Header.Get("KV-Operation") != "" || msg.Header.Get(jetstream.MarkerReasonHeader) != "" {
-		return nil, msg.Sequence, nil
-	}
-	return msg.Data, msg.Sequence, nil
+// read opens a reader of the headers of all records from a sequence on. The caller closes it.
+func (r records) read(ctx context.Context, from uint64) (*jsconn.Reader, error) {
+	return r.bucket.Read(ctx, "read records", r.bucket.Key(">"), jetstream.OrderedConsumerConfig{
+		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: from, HeadersOnly: true,
+	})
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // A replica that is behind must never make a holder believe that its lease is lost.
-func TestLags(t *testing.T) {
+func TestOlderThan(t *testing.T) {
 	t.Parallel()
 	running, done := &record{State: job.StateRunning}, &record{State: job.StateDone}
 	tests := []struct {
@@ -25,7 +25,7 @@ func TestLags(t *testing.T) {
 		{"first sight", version{running, 4}, version{}, false},
 	}
 	for _, tt := range tests {
-		if got := lags(tt.read, tt.known); got != tt.want {
+		if got := tt.read.olderThan(tt.known); got != tt.want {
 			t.Errorf("%s: got %t, want %t", tt.name, got, tt.want)
 		}
 	}

@@ -123,8 +123,10 @@ func TestNoTakeOverRightAfterAnOutage(t *testing.T) {
 	b.mustNext(w1)
 	w1.Kill()
 	<-time.After(fast.AckWait - 200*time.Millisecond)
-	back := time.Now() // before: the worker's own clock starts inside the call
-	w2.AnnounceReconnect()
+	back := time.Now() // before: the worker's own clock starts when the connection is there
+	if err := w2.Reconnect(); err != nil {
+		t.Fatal(err)
+	}
 	d := b.mustNext(w2).Delivery()
 	// Not ClaimedAt: that is when the claim began, and who owns the job is asked later in it.
 	if took := time.Since(back); d.Attempt != 2 || took < fast.Lease {

@@ -10,21 +10,21 @@ import (
 	"slipway/job"
 )
 
-// recheck is how often a waiting reader looks at the record although nothing was
-// pushed. It only matters if a message was lost on a connection that stayed up.
+// recheck is how often a waiting reader looks at the record although no message
+// came. It only matters if a message was lost on a connection that stayed up.
 const recheck = 30 * time.Second
 
-// Result returns the result of the latest generation. It waits for the message
-// of the result, which comes to plain subscribers, too. See job.Client.
+// Result returns the result of the latest generation. It waits for the result's message, which a plain subscription gets,
+// too: a reader costs the server no consumer. See job.Client.
 func (c *Client) Result(ctx context.Context, id job.ID) (*job.Result, error) {
-	r, err := c.conn.awaitResult(ctx, id)
+	r, err := c.awaitResult(ctx, id)
 	if err != nil {
 		return nil, fmt.Errorf("result of job %s: %w", id, err)
 	}
 	return r, nil
 }
 
-func (c *Conn) awaitResult(ctx context.Context, id job.ID) (*job.Result, error) {
+func (c *Client) awaitResult(ctx context.Context, id job.ID) (*job.Result, error) {
 	if err := checkID(id); err != nil {
 		return nil, err
 	}
@@ -34,7 +34,7 @@ func (c *Conn) awaitResult(ctx context.Context, id job.ID) (*job.Result, error) 
 	}
 	defer w.close()
 	for {
-		again := c.reconnect() // before the look, or one in between is missed
+		again := c.q.js.Reconnected() // before the look, or a reconnect in between is missed
 		r, _, err := c.decided(ctx, id)
 		if r != nil || err != nil {
 			return r, err
@@ -45,36 +45,37 @@ func (c *Conn) awaitResult(ctx context.Context, id job.ID) (*job.Result, error) 
 	}
 }
 
-// decided returns the result of the latest generation, nil as long as there is none, and that generation.
-func (c *Conn) decided(ctx context.Context, id job.ID) (*job.Result, int, error) {
+// decided returns the result of the latest generation, and that generation's number. The result is nil while the
+// generation is undecided.
+func (c *Client) decided(ctx context.Context, id job.ID) (*job.Result, int, error) {
 	s, err := c.status(ctx, id)
 	if err != nil || !s.State.Final() {
 		return nil, s.Generation, err
 	}
-	v, err := c.load(ctx, id)
+	v, err := c.q.records.load(ctx, id)
 	if err != nil {
 		return nil, s.Generation, err
 	}
 	if v.rec == nil {
-		r, err := c.published(ctx, id)
+		r, err := c.q.decisions.published(ctx, id)
 		return r, s.Generation, err
 	}
 	if !v.rec.State.Final() {
-		return nil, v.rec.Generation, nil // put back just now
+		return nil, v.rec.Generation, nil // a person put the job back just now
 	}
 	r, err := decodeResult(v.rec.Result)
 	return r, v.rec.Generation, err
 }
 
-// resultWatch hears of results of one job.
+// resultWatch gets the messages of one job's results.
 type resultWatch struct {
 	sub *nats.Subscription
 	ch  chan *nats.Msg
 }
 
-func (c *Conn) watchResult(id job.ID) (*resultWatch, error) {
+func (c *Client) watchResult(id job.ID) (*resultWatch, error) {
 	ch := make(chan *nats.Msg, 16)
-	sub, err := c.nc.ChanSubscribe(c.names.anyResult(id), ch)
+	sub, err := c.q.js.Core().ChanSubscribe(c.q.names.anyResult(id), ch)
 	if err != nil {
 		return nil, fmt.Errorf("subscribe: %w: %w", job.ErrUnavailable, err)
 	}

@@ -4,58 +4,93 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"slipway/job"
+	"slipway/job/natsqueue/internal/jsconn"
 )
 
 // headerStatus is where a dead letter keeps the job's status. Its payload is the
 // spec, whole.
 const headerStatus = "Slipway-Status"
 
-// settle does what follows a decision: dead letter, result, acknowledgment, in
-// this order, so that each is repeated by whoever meets the token if the one
-// before was all there was time for. spec and msg are nil if there is no token in hand.
-func (c *Conn) settle(ctx context.Context, id job.ID, rec *record, spec []byte, msg jetstream.Msg) error {
+// decisions are the decided jobs of one queue: what is decided in a record, and what has to follow from it.
+type decisions struct {
+	names         names
+	js            *jsconn.Conn
+	results, dead jsconn.Stream
+}
+
+// conclude makes rec final with r, whose identity is filled in from rec. It writes nothing.
+func (d decisions) conclude(id job.ID, rec *record, r *job.Result) error {
+	r.JobID, r.Generation, r.Queue, r.SubmittedAt = id, rec.Generation, rec.Queue, rec.SubmittedAt
+	r.Attempt, r.Fence = rec.Attempt, rec.Fence
+	if rec.Owner != "" {
+		r.Worker = rec.Owner
+	}
+	if r.Name == "" {
+		r.Name = rec.Name
+	}
+	if r.Labels == nil {
+		r.Labels = rec.Labels
+	}
+	if r.Version == "" {
+		r.Version = job.Version
+	}
+	if r.FinishedAt.IsZero() {
+		r.FinishedAt = time.Now().UTC()
+	}
+	data, err := encodeResult(r, d.maxResult())
+	if err != nil {
+		return fmt.Errorf("encode the result: %w", err)
+	}
+	rec.State, rec.Reason, rec.FinishedAt, rec.Result = job.FinalState(r.Outcome), r.Reason, r.FinishedAt, data
+	return nil
+}
+
+// maxResult is the largest encoded result: it travels inside the record, too.
+func (d decisions) maxResult() int {
+	return int(min(d.js.Core().MaxPayload(), 1<<20)) - 64<<10
+}
+
+// settle does what follows a decision: dead letter, result, acknowledgment, in this order. A worker that dies in between
+// leaves the token, and the worker that gets the token next does all of it again. spec and msg are nil without a token in
+// hand.
+func (d decisions) settle(ctx context.Context, id job.ID, rec *record, spec []byte, msg jetstream.Msg) error {
 	if rec.Reason.Dead() {
-		kept, err := c.bury(ctx, id, rec, spec)
+		kept, err := d.bury(ctx, id, rec, spec)
 		if err != nil {
 			return fmt.Errorf("settle job %s: %w", id, err)
 		}
 		if !kept {
-			return nil // whoever has the token does it all
+			return nil // the worker that gets the token has the spec, and settles
 		}
 	}
-	if err := c.publishResult(ctx, id, rec); err != nil {
+	if err := d.publishResult(ctx, id, rec); err != nil {
 		return fmt.Errorf("settle job %s: %w", id, err)
 	}
 	if msg == nil {
 		return nil
 	}
-	if err := c.ack(ctx, msg); err != nil {
+	if err := d.js.Ack(ctx, msg); err != nil {
 		return fmt.Errorf("settle job %s: %w", id, err)
 	}
 	return nil
 }
 
-// publishResult copies what rec decided to where readers wait for it.
-func (c *Conn) publishResult(ctx context.Context, id job.ID, rec *record) error {
-	msg := nats.NewMsg(c.names.result(rec.Queue, id, rec.Generation))
-	msg.Data = rec.Result
-	return c.created(ctx, "publish the result", msg)
-}
-
-// bury keeps the job as a dead letter, and reports whether it is kept: without the spec it can't be. The result comes
-// after it: where that is, the letter was kept before, and if it is not there any more a person dropped it.
-func (c *Conn) bury(ctx context.Context, id job.ID, rec *record, spec []byte) (bool, error) {
-	result, err := c.last(ctx, c.names.results(), c.names.result(rec.Queue, id, rec.Generation))
+// bury keeps the job as a dead letter, and reports whether it is kept: without the spec it can't be. The result is
+// published after the letter. So a result proves that the letter was kept; if the letter is not there any more, a person
+// dropped it, and it must not come back.
+func (d decisions) bury(ctx context.Context, id job.ID, rec *record, spec []byte) (bool, error) {
+	result, err := d.results.Last(ctx, d.names.result(rec.Queue, id, rec.Generation))
 	if err != nil || result != nil {
 		return err == nil, err
 	}
 	if spec == nil {
-		letter, err := c.last(ctx, c.names.dead(), c.names.letter(rec.Queue, id, rec.Generation))
+		letter, err := d.dead.Last(ctx, d.names.letter(rec.Queue, id, rec.Generation))
 		return letter != nil, err
 	}
 	status := rec.status(id)
@@ -64,10 +99,35 @@ func (c *Conn) bury(ctx context.Context, id job.ID, rec *record, spec []byte) (b
 	if err != nil {
 		return false, fmt.Errorf("keep the dead letter: %w", err)
 	}
-	msg := nats.NewMsg(c.names.letter(rec.Queue, id, rec.Generation))
+	msg := nats.NewMsg(d.names.letter(rec.Queue, id, rec.Generation))
 	msg.Data = spec
 	msg.Header.Set(headerStatus, string(data))
-	msg.Header.Set(headerSubmitted, rec.SubmittedAt.UTC().Format(timeFormat))
-	err = c.created(ctx, "keep the dead letter", msg)
+	msg.Header.Set(headerSubmitted, rec.SubmittedAt.UTC().Format(time.RFC3339Nano))
+	err = d.js.EnsureCreated(ctx, "keep the dead letter", msg)
 	return err == nil, err
+}
+
+// publishResult copies what rec decided to where readers wait for it.
+func (d decisions) publishResult(ctx context.Context, id job.ID, rec *record) error {
+	msg := nats.NewMsg(d.names.result(rec.Queue, id, rec.Generation))
+	msg.Data = rec.Result
+	return d.js.EnsureCreated(ctx, "publish the result", msg)
+}
+
+// published reads the latest result of a job, nil if there is none. The last
+// message is that of the latest generation.
+func (d decisions) published(ctx context.Context, id job.ID) (*job.Result, error) {
+	msg, err := d.results.Last(ctx, d.names.anyResult(id))
+	if err != nil || msg == nil {
+		return nil, err
+	}
+	return decodeResult(msg.Data)
+}
+
+func decodeResult(data []byte) (*job.Result, error) {
+	r := new(job.Result)
+	if err := json.Unmarshal(data, r); err != nil {
+		return nil, fmt.Errorf("read a result: %w", err)
+	}
+	return r, nil
 }

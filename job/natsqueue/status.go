@@ -10,45 +10,46 @@ import (
 	"strings"
 
 	"slipway/job"
+	"slipway/job/natsqueue/internal/jsconn"
 )
 
-// defaultLimit is the number of jobs in a List that names none.
+// defaultLimit bounds a List whose query names no limit.
 const defaultLimit = 100
 
 // Status tells where a job stands: by its record, or by its token as long as no
 // worker claimed it. See job.Client.
 func (c *Client) Status(ctx context.Context, id job.ID) (job.Status, error) {
-	s, err := c.conn.status(ctx, id)
+	s, err := c.status(ctx, id)
 	if err != nil {
 		return job.Status{}, fmt.Errorf("status of job %s: %w", id, err)
 	}
 	return s, nil
 }
 
-func (c *Conn) status(ctx context.Context, id job.ID) (job.Status, error) {
+func (c *Client) status(ctx context.Context, id job.ID) (job.Status, error) {
 	if err := checkID(id); err != nil {
 		return job.Status{}, err
 	}
 	for again := true; ; again = false {
-		v, err := c.load(ctx, id)
+		v, err := c.q.records.load(ctx, id)
 		if err != nil {
 			return job.Status{}, err
 		}
 		rec := v.rec
 		if rec == nil {
-			rec, err = c.imply(ctx, id)
+			rec, err = c.recordFromTraces(ctx, id)
 		}
 		if err == nil {
 			return rec.status(id), nil
 		}
-		// Between the two looks it may have been claimed, and decided.
+		// Between the two looks the job may have been claimed, and decided: then it has a record now.
 		if !again || !errors.Is(err, job.ErrNotFound) {
 			return job.Status{}, err
 		}
 	}
 }
 
-// checkID keeps what is no id out of subjects: it could hold wildcards.
+// checkID keeps strings that are no id out of subjects: they could hold wildcards.
 func checkID(id job.ID) error {
 	if parsed, err := job.ParseID(string(id)); err != nil || parsed != id {
 		return fmt.Errorf("%w: %.40q is no job id", job.ErrNotFound, id)
@@ -59,14 +60,14 @@ func checkID(id job.ID) error {
 // List yields the jobs that match, newest first: ids sort by time. See job.Client.
 func (c *Client) List(ctx context.Context, q job.ListQuery) iter.Seq2[job.Status, error] {
 	return func(yield func(job.Status, error) bool) {
-		ids, err := c.conn.ids(ctx)
+		ids, err := c.ids(ctx)
 		if err != nil {
 			yield(job.Status{}, fmt.Errorf("list jobs: %w", err))
 			return
 		}
 		left := cmp.Or(max(q.Limit, 0), defaultLimit)
 		for _, id := range ids {
-			s, err := c.conn.status(ctx, id)
+			s, err := c.status(ctx, id)
 			if errors.Is(err, job.ErrNotFound) {
 				continue // it expired just now
 			}
@@ -93,23 +94,25 @@ func matches(q job.ListQuery, s job.Status) bool {
 
 // ids lists every job that has a record or a token, newest first. The server
 // answers with the subjects alone.
-func (c *Conn) ids(ctx context.Context) ([]job.ID, error) {
+func (c *Client) ids(ctx context.Context) ([]job.ID, error) {
 	known := map[job.ID]bool{}
 	note := func(s string) {
 		if id, err := job.ParseID(s); err == nil && string(id) == s {
 			known[id] = true
 		}
 	}
+	at, prefix := c.q.streams, string(c.q.names)
 	for _, place := range []struct {
-		stream, filter string
-		part           int // of the subject, from its end
+		stream jsconn.Stream
+		filter string
+		part   int // of the subject, from its end
 	}{
-		{bucket(c.names.records()), key(c.names.records(), ">"), 1},
-		{c.names.jobs(), string(c.names) + ".J.>", 1},
-		{c.names.sched(), string(c.names) + ".D.wait.>", 3},
-		{c.names.sched(), string(c.names) + ".D.due.>", 1},
+		{at.records.Stream, at.records.Key(">"), 1},
+		{at.jobs, prefix + ".J.>", 1},
+		{at.sched, prefix + ".D.wait.>", 3},
+		{at.sched, prefix + ".D.due.>", 1},
 	} {
-		subjects, err := c.subjects(ctx, place.stream, place.filter)
+		subjects, err := place.stream.Subjects(ctx, place.filter)
 		if err != nil {
 			return nil, err
 		}

@@ -6,20 +6,17 @@ import (
 	"time"
 
 	"slipway/job"
+	"slipway/job/natsqueue/internal/jsconn"
 )
 
 // Client is the producer's and the reader's side. It is safe for concurrent use.
 type Client struct {
-	conn *Conn
+	q *Conn
 }
 
 var _ job.Client = (*Client)(nil)
 
-// Client returns the producer's and the reader's side of c. It lives as long as c.
-func (c *Conn) Client() *Client { return &Client{conn: c} }
-
-// Submit puts j into its queue by a single write, so there is nothing to lose
-// between two. See job.Client.
+// Submit puts j into its queue by a single write: between two writes a crash could lose the job. See job.Client.
 func (c *Client) Submit(ctx context.Context, j *job.Job) error {
 	id, err := job.ParseID(string(j.ID))
 	if err != nil || id != j.ID {
@@ -29,29 +26,25 @@ func (c *Client) Submit(ctx context.Context, j *job.Job) error {
 	if err != nil {
 		return fmt.Errorf("submit: encode: %w", err)
 	}
-	if limit := c.conn.maxSpec(); len(spec) > limit {
+	if limit := c.maxSpec(); len(spec) > limit {
 		return fmt.Errorf("submit: the encoded job has %d bytes, and this NATS server takes %d: move content into inputs with a key, or raise the server's max_payload", len(spec), limit)
 	}
-	t := token{id: id, queue: queueOf(j.Queue), class: classOf(j.Priority), spec: spec, submittedAt: time.Now()}
+	t := token{id: id, queue: queueOf(j.Queue), priority: priorityOf(j.Priority), spec: spec, submittedAt: time.Now()}
 	if !queueName.MatchString(t.queue) {
 		return fmt.Errorf("submit: queue %.40q: want [a-z0-9][a-z0-9-]{0,31}", t.queue)
 	}
-	return c.conn.submit(ctx, t, j.NotBefore)
-}
-
-func (c *Conn) submit(ctx context.Context, t token, notBefore time.Time) error {
-	msg, later := c.message(t), notBefore.After(time.Now())
-	if later {
-		msg = c.schedule(t, 1, 0, notBefore)
+	msg := c.q.tokens.message(t)
+	if j.NotBefore.After(time.Now()) {
+		msg = c.q.tokens.schedule(t, 1, 0, j.NotBefore)
 	}
-	err := c.create(ctx, "submit", msg)
-	if isFull(err) {
+	err = c.q.js.CreateFirst(ctx, "submit", msg)
+	if jsconn.IsFull(err) {
 		return fmt.Errorf("submit: queue %s: %w: %w", t.queue, job.ErrFull, err)
 	}
 	return err
 }
 
 // maxSpec is the largest spec that the server takes and that still fits into a dead letter.
-func (c *Conn) maxSpec() int {
-	return int(min(c.nc.MaxPayload()-headroom, job.MaxSpecBytes))
+func (c *Client) maxSpec() int {
+	return int(min(c.q.js.Core().MaxPayload()-headroom, job.MaxSpecBytes))
 }

@@ -12,23 +12,23 @@ import (
 	"slipway/job"
 )
 
-// sweep is what the janitor knows of the records from one look to the next. It reads each version of a record once,
-// and of those nothing but the headers: the decided ones stay for a month, with their results.
+// sweep is what the janitor knows of the records from one look to the next. It reads each version of a record once, and
+// only its headers: decided records stay for a month, with their results.
 type sweep struct {
-	c     *Conn
+	q     *Conn
 	began time.Time
 	store store              // that was read
-	from  uint64             // sequence in the records' stream that was not read yet
+	from  uint64             // the first sequence in the records' stream that was not read yet
 	open  map[job.ID]*undone // the jobs that are not decided, as far as was read
 }
 
-// store is what the records are kept in, as far as a client can tell one from another.
+// store identifies the storage of the records, as far as a client can tell one from another.
 type store struct {
-	created int64  // time of the stream, in nanoseconds
-	made    uint64 // how often the connection had been re-made: a server that was away may come back with an older store
+	created    int64  // when the stream was made, in nanoseconds
+	reconnects uint64 // of the connection: a server that was away may come back with an older store
 }
 
-// sweepAge is how long a sweep is gone on with, for what else may happen to a store.
+// sweepAge is how long a sweep is continued. A new one forgets whatever else may have happened to the store.
 const sweepAge = 24 * time.Hour
 
 // undone is a record that waits or runs.
@@ -37,14 +37,14 @@ type undone struct {
 	missed uint64 // the version that had no token at the last look
 }
 
-func newSweep(c *Conn) *sweep {
-	return &sweep{c: c, began: time.Now(), from: 1, open: map[job.ID]*undone{}}
+func newSweep(q *Conn) *sweep {
+	return &sweep{q: q, began: time.Now(), from: 1, open: map[job.ID]*undone{}}
 }
 
-// look deals with each record that had no token twice in a row, with nothing
-// having happened to it in between.
+// look repairs each record that had no token at two looks in a row, and did not change in between. One look is not enough:
+// a token that moves between two streams is in neither for a moment.
 func (s *sweep) look(ctx context.Context) error {
-	tokens, err := s.c.tokens(ctx)
+	tokens, err := s.q.tokens.all(ctx)
 	if err != nil {
 		return err
 	}
@@ -67,39 +67,23 @@ func (s *sweep) look(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// tokens lists the jobs that a message stands for.
-func (c *Conn) tokens(ctx context.Context) (map[job.ID]bool, error) {
-	tokens := map[job.ID]bool{}
-	for stream, filter := range map[string]string{c.names.jobs(): ".J.>", c.names.sched(): ".D.>"} {
-		subjects, err := c.subjects(ctx, stream, string(c.names)+filter)
-		if err != nil {
-			return nil, err
-		}
-		for s := range subjects {
-			for part := range strings.SplitSeq(s, ".") {
-				tokens[job.ID(part)] = true
-			}
-		}
-	}
-	return tokens, nil
-}
-
-// read brings open up to what is stored by now. What it read counts also if it is cut short.
+// read brings open up to what is stored by now. If it is cut short, the next call goes on where it stopped.
 func (s *sweep) read(ctx context.Context) error {
 	if err := s.renew(ctx); err != nil {
 		return err
 	}
-	end, err := s.c.last(ctx, bucket(s.c.names.records()), key(s.c.names.records(), ">"))
+	records := s.q.streams.records
+	end, err := records.Last(ctx, records.Key(">"))
 	if err != nil || end == nil || end.Sequence < s.from {
 		return err
 	}
-	r, err := s.c.readRecords(ctx, s.from)
+	r, err := s.q.records.read(ctx, s.from)
 	if err != nil {
 		return err
 	}
-	defer r.close()
+	defer r.Close()
 	for s.from <= end.Sequence {
-		msg, err := r.next(ctx)
+		msg, err := r.Next(ctx)
 		if err != nil {
 			return fmt.Errorf("read records: %w", err)
 		}
@@ -115,31 +99,20 @@ func (s *sweep) read(ctx context.Context) error {
 
 // renew starts over if what was read may be of another store, in which the same sequences stand for other versions.
 func (s *sweep) renew(ctx context.Context) error {
-	now := store{made: s.c.remade()} // before the look, lest one in between counts as seen
-	var last uint64
-	name := bucket(s.c.names.records())
-	err := s.c.retry(ctx, "look at the records", "$JS.API.STREAM.INFO."+name, func(ctx context.Context) error {
-		stream, err := s.c.js.Stream(ctx, name)
-		if err == nil {
-			now.created, last = stream.CachedInfo().Created.UnixNano(), stream.CachedInfo().State.LastSeq
-		}
+	now := store{reconnects: s.q.js.ReconnectCount()} // before the look, or a reconnect in between would not be noticed
+	info, err := s.q.streams.records.Info(ctx)
+	if err != nil {
 		return err
-	})
-	if err == nil && (now != s.store || last+1 < s.from || time.Since(s.began) > sweepAge) {
-		*s = *newSweep(s.c)
+	}
+	now.created = info.Created.UnixNano()
+	if now != s.store || info.State.LastSeq+1 < s.from || time.Since(s.began) > sweepAge {
+		*s = *newSweep(s.q)
 		s.store = now
 	}
-	return err
+	return nil
 }
 
-// readRecords reads the headers of the records from a sequence on.
-func (c *Conn) readRecords(ctx context.Context, from uint64) (*reader, error) {
-	return c.read(ctx, "read records", bucket(c.names.records()), key(c.names.records(), ">"), jetstream.OrderedConsumerConfig{
-		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: from, HeadersOnly: true,
-	})
-}
-
-// note takes in one version of a record. A decided one expires, and no other does.
+// note takes in one version of a record. Only a decided record has a lifetime, which its headers show.
 func (s *sweep) note(msg jetstream.Msg, rev uint64) {
 	id := job.ID(msg.Subject()[strings.LastIndexByte(msg.Subject(), '.')+1:])
 	switch {
@@ -153,16 +126,59 @@ func (s *sweep) note(msg jetstream.Msg, rev uint64) {
 
 // check looks at a record that lacks its token.
 func (s *sweep) check(ctx context.Context, id job.ID, u *undone) error {
-	v, err := s.c.load(ctx, id)
+	v, err := s.q.records.load(ctx, id)
 	switch {
 	case err != nil:
 		return err
 	case v.rec == nil: // removed by a person
 		delete(s.open, id)
 		return nil
-	case v.rev != u.rev: // a later version will be read; an earlier one is that of a replica that is behind
+	case v.rev != u.rev: // a later version will be read; an earlier one comes from a replica that is behind
 		return nil
 	}
 	u.missed = 0
-	return s.c.repair(ctx, id, v)
+	return s.repair(ctx, id, v)
+}
+
+// repair brings back the token of a job that has none, or gives the job up.
+func (s *sweep) repair(ctx context.Context, id job.ID, v version) error {
+	if v.rec.State == job.StateRunning {
+		if w, _, err := s.q.workers.get(ctx, v.rec.Owner); err != nil || w.runs(id, v.rec.Fence) {
+			return err // the owner needs no token to commit
+		}
+	}
+	letter, err := s.q.streams.dead.Last(ctx, s.q.names.anyLetter(id))
+	if err != nil {
+		return err
+	}
+	if letter != nil {
+		return s.q.putBack(ctx, id, v.rec, letter.Data)
+	}
+	s.q.cfg.OnError(fmt.Errorf("job %s is %s, but lost its token, and its spec with it: given up as errored", id, v.rec.State))
+	return s.giveUp(ctx, id, v)
+}
+
+// giveUp decides a job whose spec is lost. It settles only its own decision: a worker that decided meanwhile has the spec
+// in its token, and must keep the dead letter before it publishes the result.
+func (s *sweep) giveUp(ctx context.Context, id job.ID, v version) error {
+	var own *record
+	at := time.Now().UTC() // tells an earlier try of this call from another's decision
+	v, err := s.q.records.change(ctx, id, v, func(rec *record) *record {
+		own = nil
+		if rec == nil || rec.State.Final() {
+			return nil
+		}
+		next := *rec
+		next.Fence++
+		r := &job.Result{Outcome: job.Errored, Reason: job.ReasonInternal, FinishedAt: at, Message: "the queue lost this job's message; submit it again under a new id"}
+		if s.q.decisions.conclude(id, &next, r) != nil {
+			return nil
+		}
+		own = &next
+		return own
+	}, func(rec *record) bool { return rec.State.Final() && rec.FinishedAt.Equal(at) })
+	if err != nil || own == nil {
+		return err
+	}
+	return s.q.decisions.settle(ctx, id, v.rec, nil, nil)
 }

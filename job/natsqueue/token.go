@@ -3,17 +3,20 @@ package natsqueue
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"slipway/job"
+	"slipway/job/natsqueue/internal/jsconn"
 )
 
-// headerSubmitted is when the job was accepted first. A token that was written by
-// other means has none; then the time of the message counts.
+// headerSubmitted is when the job was accepted first. A token of a foreign program may lack it; then the time of the
+// message counts.
 const headerSubmitted = "Slipway-Submitted"
 
 // headroom is what a message needs beside the spec: subject, headers, and those of a dead letter.
@@ -23,15 +26,15 @@ const headroom = 16 << 10
 type token struct {
 	id          job.ID
 	queue       string
-	class       job.Priority
+	priority    job.Priority
 	spec        []byte
 	submittedAt time.Time
-	brief       brief
+	summary     specSummary
 }
 
-// brief is the little of a spec that the queue itself looks at. It is read
-// leniently: whether the spec is valid is for the worker to say.
-type brief struct {
+// specSummary is the part of a spec that the queue itself looks at. It is read
+// leniently: the worker says whether the spec is valid.
+type specSummary struct {
 	Name      string            `json:"name"`
 	Queue     string            `json:"queue"`
 	Priority  job.Priority      `json:"priority"`
@@ -39,14 +42,21 @@ type brief struct {
 	NotBefore time.Time         `json:"not_before"`
 }
 
-// newToken reads a message of JOBS, or one that came due.
-func (c *Conn) newToken(subject string, header nats.Header, data []byte, at time.Time) (token, bool) {
-	queue, class, id, ok := c.names.parseLane(subject)
+// tokens are the tokens of one queue.
+type tokens struct {
+	names       names
+	js          *jsconn.Conn
+	jobs, sched jsconn.Stream
+}
+
+// parse reads a message of JOBS, or one that came due.
+func (ts tokens) parse(subject string, header nats.Header, data []byte, at time.Time) (token, bool) {
+	queue, priority, id, ok := ts.names.parseLane(subject)
 	if !ok {
 		return token{}, false
 	}
-	t := token{id: id, queue: queue, class: class, spec: data, submittedAt: submitted(header, at)}
-	_ = json.Unmarshal(data, &t.brief) // what could be read is enough
+	t := token{id: id, queue: queue, priority: priority, spec: data, submittedAt: submitted(header, at)}
+	_ = json.Unmarshal(data, &t.summary) // what could be read is enough
 	return t, true
 }
 
@@ -57,25 +67,25 @@ func submitted(header nats.Header, at time.Time) time.Time {
 	return at.UTC()
 }
 
-// record is what a token without one stands for.
+// record is the record that a token without one stands for.
 func (t token) record() *record {
 	rec := &record{
-		State: job.StateQueued, Generation: 1, Queue: t.queue, Class: t.class,
-		SubmittedAt: t.submittedAt, NotBefore: t.brief.NotBefore,
+		State: job.StateQueued, Generation: 1, Queue: t.queue, Priority: t.priority,
+		SubmittedAt: t.submittedAt, NotBefore: t.summary.NotBefore,
 	}
-	// Nothing that is out of bounds may end up in the record, whoever wrote the token.
-	if len(t.brief.Name) <= job.MaxLabelBytes {
-		rec.Name = t.brief.Name
+	// Foreign programs write tokens, too: what is out of bounds must not get into the record.
+	if len(t.summary.Name) <= job.MaxLabelBytes {
+		rec.Name = t.summary.Name
 	}
-	if labels, err := json.Marshal(t.brief.Labels); err == nil && len(labels) <= job.MaxLabels*2*job.MaxLabelBytes {
-		rec.Labels = t.brief.Labels
+	if labels, err := json.Marshal(t.summary.Labels); err == nil && len(labels) <= job.MaxLabels*2*job.MaxLabelBytes {
+		rec.Labels = t.summary.Labels
 	}
 	return rec
 }
 
 // message makes the token's message for JOBS.
-func (c *Conn) message(t token) *nats.Msg {
-	msg := nats.NewMsg(c.names.token(t.queue, t.class, t.id))
+func (ts tokens) message(t token) *nats.Msg {
+	msg := nats.NewMsg(ts.names.token(t.queue, t.priority, t.id))
 	msg.Data = t.spec
 	msg.Header.Set(headerSubmitted, t.submittedAt.UTC().Format(time.RFC3339Nano))
 	return msg
@@ -83,27 +93,48 @@ func (c *Conn) message(t token) *nats.Msg {
 
 // schedule makes the token's message for SCHED, which comes due at the time at.
 // The library's own option rounds down to a second, which would be early.
-func (c *Conn) schedule(t token, gen int, n uint64, at time.Time) *nats.Msg {
-	msg := c.message(t)
-	msg.Subject = c.names.wait(t.id, gen, n)
+func (ts tokens) schedule(t token, gen int, n uint64, at time.Time) *nats.Msg {
+	msg := ts.message(t)
+	msg.Subject = ts.names.wait(t.id, gen, n)
 	msg.Header.Set(jetstream.ScheduleHeader, "@at "+at.UTC().Add(time.Millisecond).Format(time.RFC3339Nano))
-	msg.Header.Set(jetstream.ScheduleTargetHeader, c.names.due(t.queue, t.class, t.id))
+	msg.Header.Set(jetstream.ScheduleTargetHeader, ts.names.due(t.queue, t.priority, t.id))
 	return msg
 }
 
-// find looks for the token of a job. State is queued or scheduled, empty if there is none.
-func (c *Conn) find(ctx context.Context, id job.ID) (token, job.State, error) {
+// put writes t into JOBS, also beside another token of the job: that one may be the last attempt's or generation's, about
+// to be acknowledged. A second token is harmless; a job without one would be stuck.
+func (ts tokens) put(ctx context.Context, t token) error {
+	const op = "put the job into its queue"
+	msg := ts.message(t)
+	err := ts.js.CreateFirst(ctx, op, msg)
+	if errors.Is(err, job.ErrExists) {
+		err = ts.js.Publish(ctx, op, msg, jetstream.WithMsgID(messageID(msg, time.Now())))
+	}
+	if jsconn.IsFull(err) {
+		return fmt.Errorf("queue %s: %w: %w", t.queue, job.ErrFull, err)
+	}
+	return err
+}
+
+// messageID keeps the repeated tries of one call from making a token each.
+func messageID(msg *nats.Msg, at time.Time) string {
+	return fmt.Sprintf("%s %d", msg.Subject, at.UnixNano())
+}
+
+// find looks for the token of a job. The state is queued or scheduled, and empty if there is no token.
+func (ts tokens) find(ctx context.Context, id job.ID) (token, job.State, error) {
 	for _, place := range []struct {
-		stream, subject string
-		state           job.State
+		stream  jsconn.Stream
+		subject string
+		state   job.State
 	}{
-		{c.names.jobs(), c.names.anyToken(id), job.StateQueued},
-		{c.names.sched(), c.names.anyDue(id), job.StateQueued},
-		{c.names.sched(), c.names.anyWait(id), job.StateScheduled},
-		// Once more, since it may have moved from there to here between the two looks.
-		{c.names.jobs(), c.names.anyToken(id), job.StateQueued},
+		{ts.jobs, ts.names.anyToken(id), job.StateQueued},
+		{ts.sched, ts.names.anyDue(id), job.StateQueued},
+		{ts.sched, ts.names.anyWait(id), job.StateScheduled},
+		// Once more: a token that came due between the looks has moved to JOBS.
+		{ts.jobs, ts.names.anyToken(id), job.StateQueued},
 	} {
-		msg, err := c.last(ctx, place.stream, place.subject)
+		msg, err := place.stream.Last(ctx, place.subject)
 		if err != nil {
 			return token{}, "", err
 		}
@@ -114,39 +145,44 @@ func (c *Conn) find(ctx context.Context, id job.ID) (token, job.State, error) {
 		if place.state == job.StateScheduled {
 			subject = msg.Header.Get(jetstream.ScheduleTargetHeader)
 		}
-		if t, ok := c.newToken(subject, msg.Header, msg.Data, msg.Time); ok {
+		if t, ok := ts.parse(subject, msg.Header, msg.Data, msg.Time); ok {
 			return t, place.state, nil
 		}
 	}
 	return token{}, "", nil
 }
 
-// removeTokens deletes what stands for a job that is decided. It is a courtesy:
-// a token that stays is met by a worker, which drops it.
-func (c *Conn) removeTokens(ctx context.Context, id job.ID) error {
-	for stream, subjects := range map[string][]string{
-		c.names.jobs():  {c.names.anyToken(id)},
-		c.names.sched(): {c.names.anyWait(id), c.names.anyDue(id)},
+// remove deletes the tokens of a job that is decided. It is a courtesy: a worker that meets a token which stayed drops it.
+func (ts tokens) remove(ctx context.Context, id job.ID) error {
+	for _, place := range []struct {
+		stream  jsconn.Stream
+		subject string
+	}{
+		{ts.jobs, ts.names.anyToken(id)}, {ts.sched, ts.names.anyWait(id)}, {ts.sched, ts.names.anyDue(id)},
 	} {
-		for _, s := range subjects {
-			if err := c.deleteLast(ctx, stream, s); err != nil {
-				return fmt.Errorf("remove the token of job %s: %w", id, err)
-			}
+		if err := place.stream.DeleteLast(ctx, place.subject); err != nil {
+			return fmt.Errorf("remove the token of job %s: %w", id, err)
 		}
 	}
 	return nil
 }
 
-// apiError reads the error of an answer of the JetStream API, if it holds one.
-func apiError(data []byte) error {
-	var answer struct {
-		Error *jetstream.APIError `json:"error"`
+// all lists the jobs that have a token.
+func (ts tokens) all(ctx context.Context) (map[job.ID]bool, error) {
+	found := map[job.ID]bool{}
+	for _, place := range []struct {
+		stream jsconn.Stream
+		filter string
+	}{{ts.jobs, ".J.>"}, {ts.sched, ".D.>"}} {
+		subjects, err := place.stream.Subjects(ctx, string(ts.names)+place.filter)
+		if err != nil {
+			return nil, err
+		}
+		for s := range subjects {
+			for part := range strings.SplitSeq(s, ".") {
+				found[job.ID(part)] = true
+			}
+		}
 	}
-	if err := json.Unmarshal(data, &answer); err != nil {
-		return fmt.Errorf("read the server's answer: %w", err)
-	}
-	if answer.Error != nil {
-		return answer.Error
-	}
-	return nil
+	return found, nil
 }

@@ -4,25 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"time"
 	"unicode/utf8"
 
 	"slipway/job"
 )
 
-// timeFormat is that of times in headers.
-const timeFormat = time.RFC3339Nano
-
-// resultLimit is the largest encoded result: it travels inside the record, too.
-func (c *Conn) resultLimit() int {
-	return int(min(c.nc.MaxPayload(), 1<<20)) - 64<<10
-}
-
-// encodeResult encodes r in at most limit bytes. What is too much is taken from
-// the steps' outputs first, always in the same way: the excerpts get shorter
-// evenly, and what they lose is counted as elided. Then the lists of paths go, then
-// the messages. A result that is still too large has absurdly many steps: they
-// are left out, and the message says so.
+// encodeResult encodes r in at most limit bytes. The steps' outputs are shortened first: all excerpts evenly, and the
+// bytes that they lose are counted as elided. Then the lists of paths are left out, then the messages are cut. A result
+// that is still too large has absurdly many steps: they are left out, and the message says so.
 func encodeResult(r *job.Result, limit int) ([]byte, error) {
 	data, err := json.Marshal(r)
 	if err != nil || len(data) <= limit {

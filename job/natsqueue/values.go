@@ -11,9 +11,10 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// The checks of single values of a Config, for whoever reads them under names of their own. Their errors say what is wanted.
+// The checks of single values of a Config, for programs that read these values under names of their own. Their errors say
+// what is wanted.
 
-// CheckURL wants the addresses of servers, separated by commas. It repeats nothing of them, for they may hold a password.
+// CheckURL wants the addresses of servers, separated by commas. Its error repeats no address: it may hold a password.
 func CheckURL(list string) error {
 	for s := range strings.SplitSeq(list, ",") {
 		if s = strings.TrimSpace(s); s == "" || !isServer(s) {
@@ -23,7 +24,7 @@ func CheckURL(list string) error {
 	return nil
 }
 
-// isServer accepts what the client library does, which adds what is missing in front and behind.
+// isServer accepts what the client library accepts. The library adds a missing scheme and port.
 func isServer(s string) bool {
 	if !strings.Contains(s, "://") {
 		s = "nats://" + s

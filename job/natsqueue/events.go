@@ -1,0 +1,86 @@
+package natsqueue
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"slipway/job"
+)
+
+// maxBatch bounds one message of events, below every server's max_payload.
+const maxBatch = 256 << 10
+
+// Emit sends events without waiting for the server. Several messages are sent if
+// they do not fit into one.
+func (l *lease) Emit(_ context.Context, events []job.Event) error {
+	var batch []json.RawMessage
+	size := 0
+	for i := range events {
+		one, err := json.Marshal(l.stamp(events[i]))
+		if err != nil {
+			return fmt.Errorf("emit events: %w", err)
+		}
+		if size+len(one) > maxBatch && size > 0 {
+			if err := l.send(batch); err != nil {
+				return err
+			}
+			batch, size = nil, 0
+		}
+		batch, size = append(batch, one), size+len(one)+1
+	}
+	if len(batch) == 0 {
+		return nil
+	}
+	return l.send(batch)
+}
+
+// stamp fills in which attempt e belongs to.
+func (l *lease) stamp(e job.Event) job.Event {
+	e.JobID, e.Generation, e.Attempt, e.Fence = l.d.ID, l.d.Generation, l.d.Attempt, l.d.Fence
+	if e.Time.IsZero() {
+		e.Time = time.Now().UTC()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if e.Seq == 0 {
+		e.Seq = l.seq + 1
+	}
+	l.seq = max(l.seq, e.Seq)
+	return e
+}
+
+func (l *lease) send(batch []json.RawMessage) error {
+	data, err := json.Marshal(batch)
+	if err != nil {
+		return fmt.Errorf("emit events: %w", err)
+	}
+	c := l.k.q
+	msg := nats.NewMsg(c.names.event(l.d.Worker, l.d.ID, l.d.Generation))
+	msg.Data = data
+	if err := c.js.Core().PublishMsg(msg); err != nil {
+		return fmt.Errorf("emit events: %w: %w", job.ErrUnavailable, err)
+	}
+	return nil
+}
+
+// lastSeq is the number of the attempt's last event that is stored, 0 without one.
+func (l *lease) lastSeq(ctx context.Context) (uint64, error) {
+	q := l.k.q
+	msg, err := q.streams.events.Last(ctx, q.names.anyEvent(l.d.ID))
+	if err != nil || msg == nil {
+		return 0, err
+	}
+	var events []job.Event
+	_ = json.Unmarshal(msg.Data, &events) // a foreign program's message has none
+	var seq uint64
+	for _, e := range events {
+		if e.Generation == l.d.Generation && e.Attempt == l.d.Attempt {
+			seq = max(seq, e.Seq)
+		}
+	}
+	return seq, nil
+}

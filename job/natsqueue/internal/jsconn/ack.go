@@ -1,0 +1,42 @@
+package jsconn
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// The three answers about a message in hand. Each is sent as a request, since the server replies to it; a plain message
+// gives no sign when it is lost. Each is sent by subject, not by the library's message: that refuses a second answer, and
+// here every answer may be repeated.
+
+// Ack removes the message.
+func (c *Conn) Ack(ctx context.Context, msg jetstream.Msg) error {
+	return c.answerToken(ctx, "acknowledge", msg, "+ACK")
+}
+
+// Nak puts the message back, to be handed out after delay.
+func (c *Conn) Nak(ctx context.Context, msg jetstream.Msg, delay time.Duration) error {
+	answer := "-NAK"
+	if delay > 0 {
+		answer = fmt.Sprintf(`-NAK {"delay": %d}`, delay.Nanoseconds())
+	}
+	return c.answerToken(ctx, "give back", msg, answer)
+}
+
+func (c *Conn) answerToken(ctx context.Context, op string, msg jetstream.Msg, answer string) error {
+	return c.calls.call(ctx, op, msg.Reply(), func(ctx context.Context) error {
+		_, err := c.core.RequestWithContext(ctx, msg.Reply(), []byte(answer))
+		return err
+	})
+}
+
+// Progress renews AckWait. It is a single try: the caller has a clock of its own.
+func (c *Conn) Progress(ctx context.Context, msg jetstream.Msg) error {
+	return c.calls.tryOnce(ctx, msg.Reply(), func(ctx context.Context) error {
+		_, err := c.core.RequestWithContext(ctx, msg.Reply(), []byte("+WPI"))
+		return err
+	})
+}

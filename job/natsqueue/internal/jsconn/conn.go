@@ -1,0 +1,175 @@
+package jsconn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"slipway/job"
+)
+
+// Options says where the server is, and which streams are expected on it.
+type Options struct {
+	// URL is the server's, or several separated by commas. Required without InProcess.
+	URL string
+	// CredsFile and CAFile are optional. The caller has checked that they can be read.
+	CredsFile, CAFile string
+	// Name is what the server shows for this connection.
+	Name string
+	// InboxPrefix is where replies go. Empty means _INBOX.
+	InboxPrefix string
+	// InProcess connects to an embedded server without a port, in place of URL.
+	InProcess interface{ InProcessConn() (net.Conn, error) }
+
+	// Prefix is what the names of all the streams begin with. Errors name it.
+	Prefix string
+	// Streams are the names of all streams of the prefix, in the order in which they are made.
+	Streams []string
+	// OnError is told what goes wrong in the background. It must not block. Required.
+	OnError func(error)
+}
+
+// Conn is a connection to one server. It is safe for concurrent use.
+type Conn struct {
+	calls   *caller
+	core    *nats.Conn
+	js      jetstream.JetStream
+	onError func(error)
+	closed  chan struct{}
+
+	mu         sync.Mutex
+	reconnect  chan struct{} // closed at each reconnect, then replaced
+	lastReturn time.Time     // of the server, zero if it never was away
+}
+
+// Dial connects to the server of o. A server that goes away later is waited for without end. The caller calls Close.
+func Dial(ctx context.Context, o Options) (*Conn, error) {
+	c := &Conn{onError: o.OnError, closed: make(chan struct{}), reconnect: make(chan struct{})}
+	c.calls = &caller{where: redacted(o), prefix: o.Prefix, streams: o.Streams}
+	var err error
+	if c.core, err = nats.Connect(o.URL, c.options(ctx, o)...); err != nil {
+		return nil, explainDial(err, o)
+	}
+	if c.js, err = jetstream.New(c.core); err != nil {
+		c.core.Close()
+		return nil, err
+	}
+	c.calls.js = c.js
+	return c, nil
+}
+
+// options of the connection. A silent partition is noticed after 20 to 30 s, not after the six minutes of the library's
+// defaults. Nothing is buffered while the server is away: a heartbeat or an acknowledgment that arrives late would speak
+// for a lease that belongs to another worker by then.
+func (c *Conn) options(ctx context.Context, o Options) []nats.Option {
+	timeout := TryTimeout
+	if deadline, ok := ctx.Deadline(); ok {
+		timeout = min(timeout, max(time.Until(deadline), time.Millisecond))
+	}
+	opts := []nats.Option{
+		nats.Name(o.Name), nats.Timeout(timeout),
+		nats.PingInterval(10 * time.Second), nats.MaxPingsOutstanding(2),
+		nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond), nats.ReconnectJitter(250*time.Millisecond, time.Second),
+		nats.ReconnectBufSize(-1),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { c.onError(c.calls.denials.note(err)) }),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			if err != nil {
+				c.onError(fmt.Errorf("%w: lost the NATS server: %w", job.ErrUnavailable, err))
+			}
+		}),
+		nats.ReconnectHandler(func(*nats.Conn) { c.announceReconnect() }),
+		nats.ClosedHandler(func(*nats.Conn) { close(c.closed) }),
+	}
+	if o.InboxPrefix != "" {
+		opts = append(opts, nats.CustomInboxPrefix(o.InboxPrefix))
+	}
+	if o.InProcess != nil {
+		opts = append(opts, nats.InProcessServer(o.InProcess))
+	}
+	if o.CredsFile != "" {
+		opts = append(opts, nats.UserCredentials(o.CredsFile))
+	}
+	if o.CAFile != "" {
+		opts = append(opts, nats.RootCAs(o.CAFile))
+	}
+	return opts
+}
+
+// explainDial names the setting that an error of the first connect is about.
+func explainDial(err error, o Options) error {
+	where := redacted(o)
+	switch {
+	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked):
+		return fmt.Errorf("%w: the server at %s refused the credentials: check CredsFile (%q) or the user in URL: %w", job.ErrUnavailable, where, o.CredsFile, err)
+	case errors.Is(err, nats.ErrNoServers), errors.Is(err, nats.ErrTimeout):
+		return fmt.Errorf("%w: no NATS server answers at URL %s: is it running, and is the address right? %w", job.ErrUnavailable, where, err)
+	}
+	return fmt.Errorf("%w: URL %s: %w", job.ErrUnavailable, where, err)
+}
+
+// redacted is the server's address without a password or a token.
+func redacted(o Options) string {
+	if o.InProcess != nil {
+		return "(in process)"
+	}
+	all := strings.Split(o.URL, ",")
+	for i, s := range all {
+		u, err := url.Parse(strings.TrimSpace(s))
+		if err != nil {
+			all[i] = "(not a URL)"
+			continue
+		}
+		if _, has := u.User.Password(); u.User != nil && !has {
+			u.User = nil // a user without a password is a token
+		}
+		all[i] = u.Redacted()
+	}
+	return strings.Join(all, ",")
+}
+
+func (c *Conn) announceReconnect() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	close(c.reconnect)
+	c.reconnect, c.lastReturn = make(chan struct{}), time.Now()
+}
+
+// ReconnectedWithin reports whether the server was away less than d ago.
+func (c *Conn) ReconnectedWithin(d time.Duration) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.lastReturn.IsZero() && time.Since(c.lastReturn) < d
+}
+
+// Reconnected returns a channel that is closed at the next reconnect.
+func (c *Conn) Reconnected() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.reconnect
+}
+
+// ReconnectCount is how often the connection was made anew.
+func (c *Conn) ReconnectCount() uint64 { return c.core.Stats().Reconnects }
+
+// Connected reports whether the server is reachable at this moment.
+func (c *Conn) Connected() bool { return c.core.IsConnected() }
+
+// Where is the server's address, without any password in it.
+func (c *Conn) Where() string { return c.calls.where }
+
+// Core is the plain NATS connection, for messages that no stream confirms.
+func (c *Conn) Core() *nats.Conn { return c.core }
+
+// Close ends the connection and waits for its goroutines. It may be called twice.
+func (c *Conn) Close() {
+	c.core.Close()
+	<-c.closed
+}

@@ -1,0 +1,119 @@
+package jsconn
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"slipway/job"
+)
+
+// PermissionError says which right this connection's account lacks. It is a
+// job.ErrUnavailable that does not pass by waiting.
+type PermissionError struct {
+	// Op is publish or subscribe.
+	Op string
+	// Subject is what was denied.
+	Subject string
+}
+
+// Error says what to do about it.
+func (e *PermissionError) Error() string {
+	return fmt.Sprintf("NATS denies %s on %q: allow it in the role of this connection's user (setting CredsFile, or the user in URL)", e.Op, e.Subject)
+}
+
+// Is makes the error one of the queue's contract.
+func (e *PermissionError) Is(target error) bool { return target == job.ErrUnavailable }
+
+// MissingError is a stream or a consumer that is not there. Setup of the queue makes it.
+type MissingError struct {
+	// Kind is stream or consumer.
+	Kind string
+	// Name is its name on the server.
+	Name string
+
+	err error
+}
+
+// Error names the missing thing, and says what makes it.
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("look at %s %s: %v: start a worker whose user may create it, or call Setup", e.Kind, e.Name, e.err)
+}
+
+// Unwrap returns the server's answer.
+func (e *MissingError) Unwrap() error { return e.err }
+
+// Codes of the server that nats.go has no names for.
+const (
+	codeWrongLastConstant = jetstream.ErrorCode(10164) // wrong last sequence, while another write is on its way
+	codeNoResources       = jetstream.ErrorCode(10023) // the server's store limit
+	codeStoreFailed       = jetstream.ErrorCode(10077) // the stream's own limit
+	codeNoSuchSequence    = jetstream.ErrorCode(10057) // the message to delete is not there
+)
+
+func apiCode(err error) jetstream.ErrorCode {
+	var api *jetstream.APIError
+	if errors.As(err, &api) {
+		return api.ErrorCode
+	}
+	return 0
+}
+
+// Conflicts reports whether a compare-and-set lost: the subject's last sequence is not the expected one.
+func Conflicts(err error) bool {
+	switch apiCode(err) {
+	case jetstream.JSErrCodeStreamWrongLastSequence, codeWrongLastConstant:
+		return true
+	}
+	return false
+}
+
+// IsFull reports whether a limit of the stream or of the server's store refused a message.
+func IsFull(err error) bool {
+	code := apiCode(err)
+	return code == codeStoreFailed || code == codeNoResources
+}
+
+func isMissing(err error) bool {
+	return errors.Is(err, jetstream.ErrMsgNotFound) || apiCode(err) == jetstream.JSErrCodeMessageNotFound || apiCode(err) == codeNoSuchSequence
+}
+
+// Transient reports whether the same call may work a moment later: the server did not answer, or it answered "not now".
+func Transient(err error) bool {
+	if errors.Is(err, nats.ErrConnectionClosed) || errors.Is(err, job.ErrUnavailable) || errors.Is(err, job.ErrNotSetUp) {
+		return false
+	}
+	if errors.Is(err, errPartial) {
+		return true
+	}
+	var api *jetstream.APIError
+	if errors.As(err, &api) {
+		return api.Code >= 500 && !IsFull(err)
+	}
+	return !errors.Is(err, nats.ErrMaxPayload) && !errors.Is(err, jetstream.ErrMsgNotFound)
+}
+
+// noJetStream says what to do about a server that runs without JetStream.
+func noJetStream(err error) error {
+	if errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
+		return fmt.Errorf("%w: start nats-server with -js, or enable JetStream for this account", err)
+	}
+	return err
+}
+
+// apiError reads the error of an answer of the JetStream API, if it holds one.
+func apiError(data []byte) error {
+	var answer struct {
+		Error *jetstream.APIError `json:"error"`
+	}
+	if err := json.Unmarshal(data, &answer); err != nil {
+		return fmt.Errorf("read the server's answer: %w", err)
+	}
+	if answer.Error != nil {
+		return answer.Error
+	}
+	return nil
+}
