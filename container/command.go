@@ -20,9 +20,9 @@ type Command struct {
 	Timeout time.Duration
 	// Grace is the time between TERM and KILL at a timeout or cancel. Zero kills at once.
 	Grace time.Duration
-	// Output is called with each piece of output, in order, from one goroutine. It
-	// must not block for long, since a command that isn't read stands still, and must not keep the slice.
-	// Nil throws the output away.
+	// Output is called with each piece of output, in order, one call after the other, and not after Exec has
+	// returned. It must not block for long, since a command whose output nobody reads stands still, and must not keep the
+	// slice. Nil throws the output away.
 	Output func(Stream, []byte)
 }
 

@@ -8,9 +8,9 @@ var (
 	ErrNotFound = errors.New("not found")
 	// ErrExists: a running box of that name, or a file where none must be.
 	ErrExists = errors.New("exists")
-	// ErrStopped: the box was stopped or removed by its holder.
+	// ErrStopped: the holder of the Sandbox has stopped or removed the box, or not started it.
 	ErrStopped = errors.New("box is stopped")
-	// ErrBoxLost: the box ended although its holder did not ask for it, or no longer answers.
+	// ErrBoxLost: the box ended although its holder did not ask for it, or no longer answers. See Sandbox.
 	ErrBoxLost = errors.New("box lost")
 	// ErrEngineUnavailable: the engine does not answer.
 	ErrEngineUnavailable = errors.New("container engine unavailable")

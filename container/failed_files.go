@@ -8,7 +8,7 @@ import (
 )
 
 // FailedFiles is the workspace of a box that does not run: every method returns err.
-// A provider's Sandbox.Files gives it out, since Files itself can't fail.
+// It is for providers: Sandbox.Files returns it, since Files itself can't fail.
 func FailedFiles(err error) Files { return failedFiles{err} }
 
 type failedFiles struct{ err error }

@@ -14,6 +14,9 @@ import (
 // steps' user, relative to open directories, so that a process in the box
 // can't redirect it. Methods are safe for concurrent use.
 //
+// A method that takes a function calls it from the caller's own goroutine, one call after the other, and has
+// made its last call when it returns. If the function returns an error the method ends early with that error.
+//
 // Errors: ErrNotFound, ErrNotRegular, ErrPath, ErrPermission, ErrNoSpace,
 // ErrTooLarge, ErrExists, and those of Sandbox.Exec.
 type Files interface {
@@ -35,15 +38,15 @@ type Files interface {
 	// holds, siblings sorted by name. An entry that can't be read is passed with Err set, and
 	// what it holds is left out.
 	Walk(ctx context.Context, fn func(FileInfo) error) error
-	// Hash returns the checksums of regular files, in the order of paths. A path that
+	// Hash calls fn with the checksums of each regular file, in the order of paths. A path that
 	// can't be hashed is passed with Err set.
 	Hash(ctx context.Context, paths []string, fn func(Sum) error) error
-	// ReadAll streams regular files, in the order of paths: one request for all.
-	// What fn leaves unread of a file is skipped.
+	// ReadAll calls fn with each regular file, in the order of paths: one request for all.
+	// What fn leaves unread of a file is skipped. Reader and After are valid only during the call.
 	ReadAll(ctx context.Context, paths []string, fn func(FileContent) error) error
 	// WriteAll makes folders, files and links as they come: one request for all. A folder must come
 	// before what it holds. It returns the entries as they are on disk afterwards, in the same order.
-	// Files are made new; one that exists is replaced.
+	// Files are made new; one that exists is replaced. Each entry is done with its Content when the next one is asked for.
 	WriteAll(ctx context.Context, entries iter.Seq2[NewFile, error]) ([]FileInfo, error)
 }
 

@@ -6,59 +6,87 @@ import (
 )
 
 // Provider makes boxes. It is safe for concurrent use. Every method may return
-// ErrEngineUnavailable.
+// ErrEngineUnavailable, and the cause of a context that ended.
 type Provider interface {
 	// Prepare makes sure that the image is there, pulling it if the request says
 	// so, and tells what its name means now. Calls for the same image and platform share one
 	// pull. Errors: ErrImageNotFound, ErrImageAuth, ErrImagePull.
 	Prepare(ctx context.Context, req ImageRequest) (Image, error)
 
-	// Create makes a box that is not started yet. It is idempotent by Spec.Name: a
+	// Create makes a box that is not started yet. It begins with Spec.WithDefaults, and returns its errors (ErrSpec,
+	// *Denied): a spec is closed also if no Policy saw it. It is idempotent by Spec.Name: a
 	// box of that name that was never started is replaced, a running one is
-	// ErrExists. Call Remove on the result whatever happens next; after an error
+	// ErrExists. Call Remove on the result whatever happens next. After an error
 	// Create has removed what it had made.
 	Create(ctx context.Context, spec Spec) (Sandbox, error)
 
 	// Remove destroys the box called name, running or not, and waits until it is
-	// gone, or ctx ends. A box that is not there counts as removed. It needs no handle, so that a reaper can use it.
+	// gone, or ctx ends. A box that is not there counts as removed. It needs no handle, so that a reaper can use
+	// it. For the holder of the Sandbox the box is then lost (ErrBoxLost), not stopped.
 	Remove(ctx context.Context, name string, opts ...RemoveOption) error
 
 	// Get describes the box called name. ErrNotFound if there is none.
 	Get(ctx context.Context, name string) (Info, error)
 
 	// List describes every box of this product that carries all the given labels,
-	// whoever made it.
+	// whichever worker made it.
 	List(ctx context.Context, labels map[string]string) ([]Info, error)
 
 	// Check asks the engine whether it could make a box now. Its error says what to do.
 	Check(ctx context.Context) error
 
-	// Close releases what the provider itself holds. Boxes are not touched.
+	// Close releases what the provider itself holds, such as connections. Boxes are not touched. Call it last: no
+	// other method may be running or follow.
 	Close() error
 }
 
-// Sandbox is the handle of one box. It is safe for concurrent use, except that
-// Start comes first. After the box ended every method but Remove and Info
-// returns ErrBoxLost or ErrStopped.
+// Sandbox is the handle of one box. It is safe for concurrent use, except that Start comes first.
+//
+// # Life of a box
+//
+//  1. Create returns it in StateCreated.
+//  2. Start brings it to StateRunning, once. Another Start is ErrStopped.
+//  3. It runs commands and file operations, any number at once.
+//  4. It ends, and Done is closed, in StateExited: by Stop, by Remove, or without its holder, which is when its
+//     process 1 ends, Spec.Lifetime is over, Provider.Remove is called with its name, or its engine dies.
+//  5. Remove destroys it. It may come at any time, and is due after every Create.
+//
+// # Errors of a box that does not run
+//
+// Exec, and each method of Files, returns
+//
+//	before Start                                           ErrStopped
+//	after Stop or Remove of this Sandbox                   ErrStopped
+//	after any other end (4)                                ErrBoxLost
+//	after any other end, and then Stop or Remove           ErrStopped or ErrBoxLost
+//	if it was running when the box ended                   as above; at a Stop it may have its Exit
+//
+// So ErrStopped is always the holder's own doing, and ErrBoxLost never is.
 type Sandbox interface {
 	// Start starts the box and returns when its supervisor answers.
 	Start(ctx context.Context) error
 
-	// Exec runs a command to its end. Several may run at once. When ctx ends the
-	// command's whole process tree is ended (TERM, Command.Grace, KILL), and Exec returns
-	// the Exit with Canceled set and a nil error. An error says nothing about the
-	// command: ErrBoxLost, ErrStopped, ErrEngineUnavailable.
+	// Exec runs a command to its end. Several may run at once. It begins with Spec.CheckCommand, on the spec of Create
+	// with its defaults filled in, and returns its error before anything runs: ErrSpec for a command that can't be
+	// one, *Denied for a user that the box was not granted. A provider that can't run a command as another user
+	// returns ErrUnsupported for that.
+	//
+	// When ctx ends the command's whole process tree is ended (TERM, Command.Grace, KILL), and Exec returns
+	// the Exit with Canceled set and a nil error. Every error says nothing about the
+	// command: besides those above ErrBoxLost, ErrStopped, ErrEngineUnavailable.
 	//
 	// Exec returns only when no process of the command is left.
 	Exec(ctx context.Context, cmd Command) (Exit, error)
 
-	// Files gives access to the workspace, as the user of the steps sees it.
+	// Files gives access to the workspace, as the user of the steps sees it. It never returns nil: before Start
+	// and after the end each method of it returns the error above (FailedFiles).
 	Files() Files
 
 	// Done is closed when the box has ended, for whatever reason.
 	Done() <-chan struct{}
 
-	// Stop ends all commands and the box: TERM, grace, KILL. The box is then only good for Remove.
+	// Stop ends all commands and the box: TERM, grace, KILL. The box is then only good for Remove. Stopping a box that
+	// does not run is no error.
 	Stop(ctx context.Context, grace time.Duration) error
 
 	// Remove destroys the box and waits until it is gone, or ctx ends. It is safe at any time,

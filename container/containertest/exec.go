@@ -44,13 +44,13 @@ func testExec(t *testing.T, k kit) {
 			t.Errorf("%s: got %d %q, want %d %q", tt.name, exit.Code, out.stdout.String(), tt.code, tt.want)
 		}
 		if started := exit.Code < 126; started != (exit.Error == "") {
-			t.Errorf("%s: code %d with error %q", tt.name, exit.Code, exit.Error)
+			t.Errorf("%s: got error %q with code %d, want an error with 126 and 127 only", tt.name, exit.Error, exit.Code)
 		}
 		if got, want := exit.Output, int64(out.stdout.Len()+out.stderr.Len()); got != want {
-			t.Errorf("%s: output counted as %d bytes, got %d", tt.name, got, want)
+			t.Errorf("%s: got Exit.Output %d, want %d: the bytes that came", tt.name, got, want)
 		}
 		if exit.TimedOut || exit.Canceled || exit.OOM || exit.Leftovers != 0 || exit.Success() != (tt.code == 0) {
-			t.Errorf("%s: got %+v", tt.name, exit)
+			t.Errorf("%s: got %+v, want success %t, and no TimedOut, Canceled, OOM, Leftovers", tt.name, exit, tt.code == 0)
 		}
 	}
 	testEnv(t, b)
@@ -66,12 +66,12 @@ func testEnv(t *testing.T, b container.Sandbox) {
 	}
 	for _, want := range []string{"FROM_BOX=1", "BOTH=command", "EMPTY=", "LINES=a\tb", "CI=true"} {
 		if !have[want] {
-			t.Errorf("environment lacks %q:\n%s", want, out.stdout.String())
+			t.Errorf("got environment %q, want %q in it", out.stdout.String(), want)
 		}
 	}
 	for _, name := range []string{"PATH=", "HOME=", "LANG="} {
 		if !strings.Contains("\n"+out.stdout.String(), "\n"+name) {
-			t.Errorf("environment lacks %s", name)
+			t.Errorf("got environment %q, want %s in it", out.stdout.String(), name)
 		}
 	}
 }
@@ -82,11 +82,11 @@ func testLargeStdin(t *testing.T, b container.Sandbox) {
 	_, _ = rand.Read(in) // never fails
 	exit, out := exec(t, b, container.Command{Args: []string{"cat"}, Stdin: in})
 	if !exit.Success() || out.stdout.String() != string(in) {
-		t.Errorf("3 MiB through cat: got %d bytes and %+v", out.stdout.Len(), exit)
+		t.Errorf("3 MiB through cat: got %d bytes and %+v, want the same %d bytes and success", out.stdout.Len(), exit, len(in))
 	}
 	exit, _ = exec(t, b, container.Command{Args: []string{"true"}, Stdin: in})
 	if !exit.Success() {
-		t.Errorf("stdin that nobody reads: got %+v", exit)
+		t.Errorf("stdin that nobody reads: got %+v, want success", exit)
 	}
 }
 
@@ -120,7 +120,7 @@ func testBadCommands(t *testing.T, k kit) {
 		is(t, what, err, tt.want)
 	}
 	if exit, _ := exec(t, b, container.Command{Args: []string{"true"}}); !exit.Success() {
-		t.Errorf("the box suffered: %+v", exit)
+		t.Errorf("true after bad commands: got %+v, want success", exit)
 	}
 }
 
@@ -136,10 +136,10 @@ func testTimeout(t *testing.T, k kit) {
 		t.Errorf("with grace: got %+v, want timed out by SIGTERM", exit)
 	}
 	if took := time.Since(begin); took < 400*time.Millisecond || took > eventually.Patience {
-		t.Errorf("two timeouts of 200 ms took %v", took)
+		t.Errorf("two timeouts of 200 ms: took %v, want 400ms to %v", took, eventually.Patience)
 	}
 	if exit, _ := exec(t, b, container.Command{Args: []string{"true"}}); !exit.Success() {
-		t.Errorf("the next command: got %+v", exit)
+		t.Errorf("the next command: got %+v, want success", exit)
 	}
 }
 
@@ -153,10 +153,10 @@ func testCancel(t *testing.T, k kit) {
 		t.Errorf("got %+v, %v, want canceled", exit, err)
 	}
 	if took := time.Since(begin); took > eventually.Patience {
-		t.Errorf("took %v", took)
+		t.Errorf("cancel: took %v, want at most %v", took, eventually.Patience)
 	}
 	if exit, _ := exec(t, b, container.Command{Args: []string{"true"}}); !exit.Success() {
-		t.Errorf("the next command: got %+v", exit)
+		t.Errorf("the next command: got %+v, want success", exit)
 	}
 }
 
@@ -180,6 +180,6 @@ func testParallel(t *testing.T, k kit) {
 	}
 	wg.Wait()
 	if took := time.Since(begin); took > n*time.Second {
-		t.Errorf("%d sleeps of 2 s took %v: they ran one after the other", n, took)
+		t.Errorf("%d sleeps of 2 s at once: took %v, want at most %v", n, took, n*time.Second)
 	}
 }

@@ -41,16 +41,16 @@ func testFiles(t *testing.T, k kit) {
 	must(t, "stat", err)
 	age := time.Since(time.Unix(0, info.ModTime)).Abs()
 	if info.Path != "a/b/c.txt" || info.Type != container.TypeFile || info.Size != 5 || info.Mode != 0o640 || age > time.Hour {
-		t.Errorf("stat: got %+v", info)
+		t.Errorf("stat: got %+v, want the regular file a/b/c.txt of 5 bytes, mode 640, made now", info)
 	}
 	if got := read(t, f, "a/b/c.txt"); got != "hello" {
-		t.Errorf("read: got %q", got)
+		t.Errorf("read: got %q, want %q", got, "hello")
 	}
 	must(t, "overwrite", f.Write(ctx, "a/b/c.txt", strings.NewReader("bye"), 0o755))
 	again, err := f.Stat(ctx, "a/b/c.txt")
 	must(t, "stat", err)
 	if got := read(t, f, "a/b/c.txt"); got != "bye" || again.Mode != 0o755 || again.Inode == info.Inode {
-		t.Errorf("overwritten: got %q, mode %o; a new file must be put in the place of the old", got, again.Mode)
+		t.Errorf("overwritten: got %q, mode %o, inode %d; want %q, mode 755, a new file in the place of inode %d", got, again.Mode, again.Inode, "bye", info.Inode)
 	}
 	_, err = f.Read(ctx, "a/b/c.txt", io.Discard, 2)
 	is(t, "read with a limit", err, container.ErrTooLarge)
@@ -110,7 +110,7 @@ func testPaths(t *testing.T, k kit) {
 	odd := "sp ace/new\nline/\xff\xfe.bin"
 	must(t, "odd names", f.Write(ctx, odd, strings.NewReader("odd"), 0o644))
 	if got := read(t, f, odd); got != "odd" {
-		t.Errorf("odd names: got %q", got)
+		t.Errorf("odd names: got %q, want %q", got, "odd")
 	}
 }
 
@@ -150,7 +150,7 @@ func testBulk(t *testing.T, k kit) {
 		got, err := f.Stat(ctx, e.Path)
 		must(t, "stat", err)
 		if got.Path != infos[i].Path || got.Type != e.Type || got.Inode != infos[i].Inode || got.Target != e.Target {
-			t.Errorf("%s: got %+v, reported as %+v", e.Path, got, infos[i])
+			t.Errorf("%s: Stat got %+v, WriteAll returned %+v, want both the same, of type %c", e.Path, got, infos[i], e.Type)
 		}
 		if e.Type != container.TypeSymlink && (got.Mode != uint32(e.Mode) || got.ModTime != when.UnixNano() || got.ModTime != infos[i].ModTime || got.ChangeTime != infos[i].ChangeTime) {
 			t.Errorf("%s: got mode %o and time %d, reported as %o and %d, want %o and %d", e.Path, got.Mode, got.ModTime, infos[i].Mode, infos[i].ModTime, e.Mode, when.UnixNano())
@@ -237,7 +237,7 @@ func testWalk(t *testing.T, k kit) {
 	for _, i := range []int{0, 3} {
 		content := []byte("content of " + paths[i])
 		if s := sums[i]; s.Err != nil || s.Path != paths[i] || s.Size != int64(len(content)) || s.SHA256 != sha256.Sum256(content) || s.MD5 != md5.Sum(content) {
-			t.Errorf("hash of %s: got %+v", paths[i], s)
+			t.Errorf("hash of %s: got %+v, want the path, and the size and sums of %q", paths[i], s, content)
 		}
 	}
 }
@@ -252,7 +252,7 @@ func testBrokenWrite(t *testing.T, k kit) {
 	canceled, cancel := context.WithCancel(ctx)
 	cancel()
 	if err := f.Write(canceled, "a", strings.NewReader("new"), 0o644); err == nil {
-		t.Error("write with a context that has ended: got nil")
+		t.Error("write with a context that has ended: got no error, want one")
 	}
 	if got := read(t, f, "a"); got != "old" {
 		t.Errorf("after broken writes: got %d bytes, want the old content", len(got))

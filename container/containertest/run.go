@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -152,14 +153,25 @@ func sh(script string) container.Command {
 func is(t *testing.T, what string, err error, targets ...error) {
 	t.Helper()
 	if !slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) }) {
-		t.Errorf("%s: got error %v, want one of %v", what, err, targets)
+		t.Errorf("%s: got error %v, want %s", what, err, oneOf(targets))
 	}
+}
+
+// oneOf names the errors that would be right.
+func oneOf(targets []error) string {
+	words := make([]string, len(targets))
+	for i, target := range targets {
+		if words[i] = "none"; target != nil {
+			words[i] = fmt.Sprintf("one that matches %q", target)
+		}
+	}
+	return strings.Join(words, " or ")
 }
 
 func must(t *testing.T, what string, err error) {
 	t.Helper()
 	if err != nil {
-		t.Fatalf("%s: %v", what, err)
+		t.Fatalf("%s: got error %v, want none", what, err)
 	}
 }
 

@@ -44,10 +44,10 @@ func testStreams(t *testing.T, k kit) {
 	}
 	exit, out = exec(t, b, sh("dd if=/dev/zero bs=65536 count=512 2>/dev/null"))
 	if out.stdout.Len() != 32<<20 || exit.Output != 32<<20 {
-		t.Errorf("32 MiB: got %d bytes, counted %d", out.stdout.Len(), exit.Output)
+		t.Errorf("32 MiB: got %d bytes, Exit.Output %d; want %d", out.stdout.Len(), exit.Output, 32<<20)
 	}
 	if exit.Duration <= 0 || exit.CPU <= 0 || exit.MaxRSS <= 0 {
-		t.Errorf("usage: got %+v", exit)
+		t.Errorf("usage: got %+v, want Duration, CPU and MaxRSS above 0", exit)
 	}
 }
 
@@ -61,7 +61,7 @@ func testGrace(t *testing.T, k kit) {
 		t.Parallel()
 		exit, out := exec(t, k.box(t), polite)
 		if got := out.stdout.String(); !exit.TimedOut || exit.Code != 3 || got != "ready\nbye\n" {
-			t.Errorf("got %+v, %q", exit, got)
+			t.Errorf("got %+v, %q; want it timed out with code 3 and %q", exit, got, "ready\nbye\n")
 		}
 	})
 	t.Run("ignores TERM", func(t *testing.T) {
@@ -69,7 +69,7 @@ func testGrace(t *testing.T, k kit) {
 		b, begin := k.box(t), time.Now()
 		exit, _ := exec(t, b, stubborn)
 		if took := time.Since(begin); !exit.TimedOut || exit.Signal != "SIGKILL" || took < eventually.Settled+500*time.Millisecond || took > eventually.Patience {
-			t.Errorf("got %+v after %v", exit, took)
+			t.Errorf("got %+v after %v; want it timed out by SIGKILL after %v, and within %v", exit, took, eventually.Settled+500*time.Millisecond, eventually.Patience)
 		}
 	})
 }
@@ -90,10 +90,10 @@ func testTree(t *testing.T, k kit) {
 	begin := time.Now()
 	exit, out := exec(t, b, cmd)
 	if !exit.TimedOut || out.stdout.String() != "started\n" {
-		t.Errorf("got %+v, %q", exit, out.stdout.String())
+		t.Errorf("got %+v, %q; want it timed out after %q", exit, out.stdout.String(), "started\n")
 	}
 	if took := time.Since(begin); took > eventually.Patience {
-		t.Errorf("took %v", took)
+		t.Errorf("took %v, want at most %v", took, eventually.Patience)
 	}
 	nothingAlive(t, b)
 }
@@ -106,7 +106,7 @@ func testLeftovers(t *testing.T, k kit) {
 		t.Errorf("got %+v, %q, want at least 3 leftovers", exit, out.stdout.String())
 	}
 	if took := time.Since(begin); took > eventually.Patience {
-		t.Errorf("took %v: it waited for the leftovers", took)
+		t.Errorf("took %v, want at most %v: the leftovers are not waited for", took, eventually.Patience)
 	}
 	nothingAlive(t, b)
 }
@@ -123,7 +123,7 @@ func nothingAlive(t *testing.T, b container.Sandbox) {
 		now, err := b.Files().Stat(t.Context(), i.Path)
 		must(t, "stat", err)
 		if now.Size != i.Size {
-			t.Errorf("%s: its process lives on", i.Path)
+			t.Errorf("%s: got %d bytes, then %d; want no process that writes it", i.Path, i.Size, now.Size)
 		}
 	}
 }
@@ -134,10 +134,10 @@ func testFilesOfCommands(t *testing.T, k kit) {
 	must(t, "write", f.Write(ctx, "in", strings.NewReader("from outside"), 0o644))
 	exit, out := exec(t, b, sh(`cat in; echo more >in; mkdir -p d/e; echo x >d/e/x; ln -s /etc/passwd link; ln -s d dlink; mkfifo fifo; chmod 0750 d/e/x`))
 	if !exit.Success() || out.stdout.String() != "from outside" {
-		t.Fatalf("got %+v, %q, %q", exit, out.stdout.String(), out.stderr.String())
+		t.Fatalf("got %+v, stdout %q, stderr %q; want success and %q", exit, out.stdout.String(), out.stderr.String(), "from outside")
 	}
 	if got := read(t, f, "in"); got != "more\n" {
-		t.Errorf("in: got %q", got)
+		t.Errorf("in: got %q, want %q", got, "more\n")
 	}
 	for path, typ := range map[string]container.FileType{
 		"d": container.TypeDir, "d/e/x": container.TypeFile, "link": container.TypeSymlink, "fifo": container.TypeOther,
@@ -158,10 +158,10 @@ func testFilesOfCommands(t *testing.T, k kit) {
 		is(t, "write "+path, f.Write(ctx, path, strings.NewReader("x"), 0o644), container.ErrPath, container.ErrExists)
 	}
 	if took := time.Since(begin); took > eventually.Patience {
-		t.Errorf("special files held up reads for %v", took)
+		t.Errorf("reads of special files: took %v, want at most %v", took, eventually.Patience)
 	}
 	if got := read(t, f, "d/e/x"); got != "x\n" {
-		t.Errorf("the file behind a link was changed to %q", got)
+		t.Errorf("the file behind a link: got %q, want %q", got, "x\n")
 	}
 	must(t, "delete a link", f.Delete(ctx, "dlink"))
 	must(t, "delete a fifo", f.Delete(ctx, "fifo"))

@@ -19,8 +19,8 @@ import (
 // greetTimeout bounds the supervisor's first answer, on an engine that is busy with other starts.
 const greetTimeout = 20 * time.Second
 
-// Box is one container. It is a container.Sandbox.
-type Box struct {
+// sandbox is one container. It is a container.Sandbox.
+type sandbox struct {
 	p    *Provider
 	spec container.Spec // defaults filled in
 	done chan struct{}
@@ -35,10 +35,10 @@ type Box struct {
 	watch   sync.WaitGroup
 }
 
-var _ container.Sandbox = (*Box)(nil)
+var _ container.Sandbox = (*sandbox)(nil)
 
-func newBox(p *Provider, spec container.Spec) *Box {
-	b := &Box{p: p, spec: spec, done: make(chan struct{})}
+func newBox(p *Provider, spec container.Spec) *sandbox {
+	b := &sandbox{p: p, spec: spec, done: make(chan struct{})}
 	b.end = sync.OnceFunc(func() { close(b.done) })
 	b.info = container.Info{
 		Name: spec.Name, State: container.StateCreated, Labels: maps.Clone(spec.Labels), Workdir: spec.Workdir,
@@ -47,7 +47,7 @@ func newBox(p *Provider, spec container.Spec) *Box {
 }
 
 // Start starts the box. See container.Sandbox.
-func (b *Box) Start(ctx context.Context) error {
+func (b *sandbox) Start(ctx context.Context) error {
 	b.mu.Lock()
 	already := b.session != nil || b.stopped
 	b.mu.Unlock()
@@ -65,7 +65,7 @@ func (b *Box) Start(ctx context.Context) error {
 }
 
 // createAnew makes the container again on a supervisor's volume that was checked: the old one holds it.
-func (b *Box) createAnew(ctx context.Context) error {
+func (b *sandbox) createAnew(ctx context.Context) error {
 	if err := b.p.destroyInTurn(ctx, b.Info().ID); err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (b *Box) createAnew(ctx context.Context) error {
 
 // start attaches first: the box's stdin must never be without a holder, and
 // nothing of its stdout may be missed.
-func (b *Box) start(ctx context.Context) error {
+func (b *sandbox) start(ctx context.Context) error {
 	if err := b.p.enter(ctx); err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func (b *Box) start(ctx context.Context) error {
 	return nil
 }
 
-func (b *Box) running(s *supervisor.Session, out *demux) {
+func (b *sandbox) running(s *supervisor.Session, out *demux) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.session, b.out = s, out
@@ -124,7 +124,7 @@ func (b *Box) running(s *supervisor.Session, out *demux) {
 	})
 }
 
-func (b *Box) supervisorConfig() supervisor.Config {
+func (b *sandbox) supervisorConfig() supervisor.Config {
 	env := map[string]string{"LANG": "C.UTF-8", "CI": "true"}
 	maps.Copy(env, b.spec.Env)
 	return supervisor.Config{
@@ -133,15 +133,15 @@ func (b *Box) supervisorConfig() supervisor.Config {
 }
 
 // lost makes err say what the box itself had to say.
-func (b *Box) lost(verb string, out *demux, err error) error {
-	if said := strings.TrimSpace(out.said()); said != "" {
-		return fmt.Errorf("%s: %w: %w (it said: %s)", verb, container.ErrBoxLost, err, said)
+func (b *sandbox) lost(verb string, out *demux, err error) error {
+	if text := strings.TrimSpace(out.stderrHead()); text != "" {
+		return fmt.Errorf("%s: %w: %w (it said: %s)", verb, container.ErrBoxLost, err, text)
 	}
 	return fmt.Errorf("%s: %w: %w", verb, container.ErrBoxLost, err)
 }
 
 // live returns the session, or why there is none.
-func (b *Box) live() (*supervisor.Session, error) {
+func (b *sandbox) live() (*supervisor.Session, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.stopped || b.session == nil {
@@ -151,7 +151,7 @@ func (b *Box) live() (*supervisor.Session, error) {
 }
 
 // Exec runs a command to its end. See container.Sandbox.
-func (b *Box) Exec(ctx context.Context, cmd container.Command) (container.Exit, error) {
+func (b *sandbox) Exec(ctx context.Context, cmd container.Command) (container.Exit, error) {
 	if err := b.spec.CheckCommand(cmd); err != nil {
 		return container.Exit{}, err
 	}
@@ -163,7 +163,7 @@ func (b *Box) Exec(ctx context.Context, cmd container.Command) (container.Exit, 
 }
 
 // Files gives access to the workspace. See container.Sandbox.
-func (b *Box) Files() container.Files {
+func (b *sandbox) Files() container.Files {
 	s, err := b.live()
 	if err != nil {
 		return container.FailedFiles(err)
@@ -172,17 +172,17 @@ func (b *Box) Files() container.Files {
 }
 
 // Done is closed when the box has ended. See container.Sandbox.
-func (b *Box) Done() <-chan struct{} { return b.done }
+func (b *sandbox) Done() <-chan struct{} { return b.done }
 
 // Info describes the box. See container.Sandbox.
-func (b *Box) Info() container.Info {
+func (b *sandbox) Info() container.Info {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.info
 }
 
 // Stop ends all commands and the box. See container.Sandbox.
-func (b *Box) Stop(ctx context.Context, grace time.Duration) error {
+func (b *sandbox) Stop(ctx context.Context, grace time.Duration) error {
 	s, err := b.live()
 	if err != nil {
 		return nil //nolint:nilerr // what does not run is stopped
@@ -198,7 +198,7 @@ func (b *Box) Stop(ctx context.Context, grace time.Duration) error {
 // The line goes first. An engine does not remove a container, for 20 s or for ever,
 // whose output somebody holds and does not read; and a supervisor that loses the line
 // wipes and ends by itself, which takes the container along.
-func (b *Box) Remove(ctx context.Context, _ ...container.RemoveOption) error {
+func (b *sandbox) Remove(ctx context.Context, _ ...container.RemoveOption) error {
 	b.mu.Lock()
 	b.stopped = true
 	session, gone, id := b.session, b.gone, b.info.ID

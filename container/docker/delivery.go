@@ -39,14 +39,14 @@ const (
 )
 
 // delivered returns where the supervisor's volume is, filling it if this engine does not have it.
-func (p *Provider) delivered(ctx context.Context) (site, error) {
+func (p *Provider) delivered(ctx context.Context) (engineFacts, error) {
 	p.mu.Lock()
-	known := p.site
+	known := p.facts
 	p.mu.Unlock()
 	if known != nil {
 		return *known, nil
 	}
-	return p.fills.do(ctx, "", nil, func(ctx context.Context, _ func(string)) (site, error) {
+	return p.fills.do(ctx, "", nil, func(ctx context.Context, _ func(string)) (engineFacts, error) {
 		return p.deliver(ctx, false)
 	})
 }
@@ -55,23 +55,23 @@ func (p *Provider) delivered(ctx context.Context) (site, error) {
 // that died may have left it half filled, another worker may be filling it right now, and an
 // operator may have pruned it (an engine then makes an empty one, without a word).
 func (p *Provider) redeliver(ctx context.Context) error {
-	_, err := p.fills.do(ctx, "again", nil, func(ctx context.Context, _ func(string)) (site, error) {
+	_, err := p.fills.do(ctx, "again", nil, func(ctx context.Context, _ func(string)) (engineFacts, error) {
 		return p.deliver(ctx, true)
 	})
 	return err
 }
 
-// parcel is what is delivered.
-type parcel struct{ arch, volume, tag string }
+// supervisorImage names one build of the supervisor on an engine: the volume, and the image that fills it.
+type supervisorImage struct{ arch, volume, tag string }
 
-func (p *Provider) deliver(ctx context.Context, doubt bool) (site, error) {
+func (p *Provider) deliver(ctx context.Context, doubt bool) (engineFacts, error) {
 	var v client.ServerVersionResult
 	err := p.call(ctx, "ask engine's architecture", inspectTimeout, func(ctx context.Context) (err error) {
 		v, err = p.cli.ServerVersion(ctx, client.ServerVersionOptions{})
 		return err
 	})
 	if err != nil {
-		return site{}, err
+		return engineFacts{}, err
 	}
 	var info client.SystemInfoResult
 	err = p.call(ctx, "ask engine's processors", infoTimeout, func(ctx context.Context) (err error) {
@@ -79,14 +79,14 @@ func (p *Provider) deliver(ctx context.Context, doubt bool) (site, error) {
 		return err
 	})
 	if err != nil {
-		return site{}, err
+		return engineFacts{}, err
 	}
 	digest, err := supervisor.Digest(v.Arch)
 	if err != nil {
-		return site{}, fmt.Errorf("deliver supervisor: %w", err)
+		return engineFacts{}, fmt.Errorf("deliver supervisor: %w", err)
 	}
 	short := digest[:12]
-	what := parcel{arch: v.Arch, volume: p.volumePrefix + short, tag: fillImage + ":" + short}
+	what := supervisorImage{arch: v.Arch, volume: p.volumePrefix + short, tag: fillImage + ":" + short}
 	at, err := p.findVolume(ctx, what.volume)
 	switch {
 	case doubt || errdefs.IsNotFound(err):
@@ -97,25 +97,25 @@ func (p *Provider) deliver(ctx context.Context, doubt bool) (site, error) {
 		err = p.tidy(ctx, what)
 	}
 	if err != nil {
-		return site{}, fmt.Errorf("deliver supervisor: %w", err)
+		return engineFacts{}, fmt.Errorf("deliver supervisor: %w", err)
 	}
 	at.runtime, at.cgroupParent, at.cpus = p.cfg.Runtime, p.cfg.CgroupParent, info.Info.NCPU
 	p.mu.Lock()
-	p.site = &at
+	p.facts = &at
 	p.mu.Unlock()
 	return at, nil
 }
 
 // tidy removes what a worker that died while filling has left.
-func (p *Provider) tidy(ctx context.Context, what parcel) error {
+func (p *Provider) tidy(ctx context.Context, what supervisorImage) error {
 	if err := p.dropStaleFiller(ctx, what.volume); err != nil {
 		return err
 	}
 	return p.dropFillImage(ctx, what.tag)
 }
 
-func (p *Provider) findVolume(ctx context.Context, name string) (site, error) {
-	at := site{volume: name}
+func (p *Provider) findVolume(ctx context.Context, name string) (engineFacts, error) {
+	at := engineFacts{volume: name}
 	err := p.call(ctx, "inspect volume "+name, inspectTimeout, func(ctx context.Context) error {
 		res, err := p.cli.VolumeInspect(ctx, name, client.VolumeInspectOptions{})
 		if err == nil && res.Volume.Mountpoint != "" {
@@ -128,7 +128,7 @@ func (p *Provider) findVolume(ctx context.Context, name string) (site, error) {
 
 // fill makes the volume, or checks the one that is there and makes it anew if it is bad. The
 // container's fixed name is the lock between workers; the copy is done when its creation returns.
-func (p *Provider) fill(ctx context.Context, what parcel) (err error) {
+func (p *Provider) fill(ctx context.Context, what supervisorImage) (err error) {
 	defer func() {
 		clean, cancel := detached(ctx, removeTimeout)
 		defer cancel()
@@ -151,7 +151,7 @@ func (p *Provider) fill(ctx context.Context, what parcel) (err error) {
 }
 
 // fillOnce reports whether the supervisor runs from the volume.
-func (p *Provider) fillOnce(ctx context.Context, what parcel) (ok bool, err error) {
+func (p *Provider) fillOnce(ctx context.Context, what supervisorImage) (ok bool, err error) {
 	id, err := p.createFiller(ctx, what)
 	if err != nil {
 		return false, err
@@ -186,7 +186,7 @@ func (p *Provider) fillOnce(ctx context.Context, what parcel) (ok bool, err erro
 
 // createFiller returns the container that mounts the volume over the image's copy
 // of the supervisor. It waits while another worker has one.
-func (p *Provider) createFiller(ctx context.Context, what parcel) (id string, err error) {
+func (p *Provider) createFiller(ctx context.Context, what supervisorImage) (id string, err error) {
 	for range fillTries {
 		err = p.call(ctx, "create supervisor's volume", createTimeout, func(ctx context.Context) error {
 			res, err := p.cli.ContainerCreate(ctx, fillRequest(what))
@@ -208,7 +208,7 @@ func (p *Provider) createFiller(ctx context.Context, what parcel) (id string, er
 	return "", fmt.Errorf("create supervisor's volume: container %s is always in the way: %w", what.volume, err)
 }
 
-func fillRequest(what parcel) client.ContainerCreateOptions {
+func fillRequest(what supervisorImage) client.ContainerCreateOptions {
 	labels := map[string]string{container.LabelProduct: supervisorProduct}
 	return client.ContainerCreateOptions{
 		Name: what.volume,
@@ -249,7 +249,7 @@ func (p *Provider) dropStaleFiller(ctx context.Context, name string) error {
 	return nil
 }
 
-func (p *Provider) loadFillImage(ctx context.Context, what parcel) error {
+func (p *Provider) loadFillImage(ctx context.Context, what supervisorImage) error {
 	box, err := supervisor.Binary(what.arch)
 	if err != nil {
 		return fmt.Errorf("deliver supervisor: %w", err)

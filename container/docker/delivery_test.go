@@ -17,7 +17,7 @@ import (
 
 // fresh is an engine without a supervisor's volume, as far as the test's own
 // provider can see. what tells its names.
-func fresh(t *testing.T) (e engine, what parcel) {
+func fresh(t *testing.T) (e engine, what supervisorImage) {
 	t.Helper()
 	e = setup(t)
 	e.volumePrefix = name() + "-"
@@ -29,7 +29,7 @@ func fresh(t *testing.T) (e engine, what parcel) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	what = parcel{arch: eng.Arch, volume: e.volumePrefix + digest[:12], tag: fillImage + ":" + digest[:12]}
+	what = supervisorImage{arch: eng.Arch, volume: e.volumePrefix + digest[:12], tag: fillImage + ":" + digest[:12]}
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(e.ctx)
 		_, err := e.cli.VolumeRemove(ctx, what.volume, client.VolumeRemoveOptions{})
@@ -90,24 +90,24 @@ func (e engine) inVolume(t *testing.T, volume, script string) {
 func TestDeliver(t *testing.T) {
 	tests := []struct {
 		name   string
-		before func(t *testing.T, e engine, what parcel)
+		before func(t *testing.T, e engine, what supervisorImage)
 	}{
-		{"first box of an engine", func(*testing.T, engine, parcel) {}},
-		{"an empty volume", func(t *testing.T, e engine, what parcel) { e.inVolume(t, what.volume, "true") }},
-		{"half filled", func(t *testing.T, e engine, what parcel) {
+		{"first box of an engine", func(*testing.T, engine, supervisorImage) {}},
+		{"an empty volume", func(t *testing.T, e engine, what supervisorImage) { e.inVolume(t, what.volume, "true") }},
+		{"half filled", func(t *testing.T, e engine, what supervisorImage) {
 			e.inVolume(t, what.volume, "head -c 4096 /bin/busybox >/v/box; chmod 555 /v/box")
 		}},
-		{"truncated", func(t *testing.T, e engine, what parcel) {
+		{"truncated", func(t *testing.T, e engine, what supervisorImage) {
 			e.works(t)
 			e.inVolume(t, what.volume, "head -c 1000000 /v/box >/v/b; chmod 555 /v/b; mv /v/b /v/box")
 		}},
-		{"pruned under a running worker", func(t *testing.T, e engine, what parcel) {
+		{"pruned under a running worker", func(t *testing.T, e engine, what supervisorImage) {
 			e.works(t)
 			if _, err := e.cli.VolumeRemove(e.ctx, what.volume, client.VolumeRemoveOptions{}); err != nil {
 				t.Fatal(err)
 			}
 		}},
-		{"a filler whose worker died", func(t *testing.T, e engine, what parcel) {
+		{"a filler whose worker died", func(t *testing.T, e engine, what supervisorImage) {
 			if _, err := e.createFiller(e.ctx, what); err != nil {
 				t.Fatal(err)
 			}
@@ -131,7 +131,7 @@ func TestDeliver(t *testing.T) {
 }
 
 // dropStaleFillers does what another worker does a minute later.
-func (e engine) dropStaleFillers(t *testing.T, what parcel) error {
+func (e engine) dropStaleFillers(t *testing.T, what supervisorImage) error {
 	t.Helper()
 	c, err := e.inspect(e.ctx, what.volume)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 
 var errBadHeader = errors.New("bad header in attached stream")
 
+// stderrKept bounds what is kept of the box's stderr: its first bytes, which say why it did not come up.
 const stderrKept = 4 << 10
 
 // demux is the box's stdout taken from an attached stream, in which the engine
@@ -23,7 +24,7 @@ type demux struct {
 	kind stdcopy.StdType
 
 	mu     sync.Mutex
-	stderr []byte // its first stderrKept bytes
+	stderr []byte
 }
 
 // Read returns bytes of stdout. The end of the stream in the middle of a piece is io.ErrUnexpectedEOF.
@@ -83,8 +84,8 @@ func midPiece(err error, left uint32) error {
 	return err
 }
 
-// said returns what the box has printed to stderr.
-func (d *demux) said() string {
+// stderrHead returns the beginning of what the box has printed to stderr.
+func (d *demux) stderrHead() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return string(d.stderr)

@@ -43,7 +43,7 @@ func (p *Provider) Create(ctx context.Context, spec container.Spec) (container.S
 }
 
 // create makes the container of b, once more if the engine did not find the hosts file on the supervisor's volume.
-func (b *Box) create(ctx context.Context) error {
+func (b *sandbox) create(ctx context.Context) error {
 	err := b.createOnce(ctx)
 	if err == nil || ctx.Err() != nil || !errdefs.IsInvalidArgument(err) {
 		return err
@@ -54,7 +54,7 @@ func (b *Box) create(ctx context.Context) error {
 	return b.createOnce(ctx)
 }
 
-func (b *Box) createOnce(ctx context.Context) error {
+func (b *sandbox) createOnce(ctx context.Context) error {
 	at, err := b.p.delivered(ctx)
 	if err != nil {
 		return err

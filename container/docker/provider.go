@@ -42,13 +42,13 @@ type Provider struct {
 	cli       *client.Client
 	cfg       Config
 	lifecycle chan struct{} // holds one element for each running create, start or remove
-	pulls     flights[pullKey, container.Image]
-	fills     flights[string, site]
+	pulls     singleFlight[pullKey, container.Image]
+	fills     singleFlight[string, engineFacts]
 
 	volumePrefix string // a constant but in tests
 
-	mu   sync.Mutex
-	site *site // nil until the supervisor's volume was found or filled
+	mu    sync.Mutex
+	facts *engineFacts // nil until the supervisor's volume was found or filled
 }
 
 var _ container.Provider = (*Provider)(nil)

@@ -27,9 +27,9 @@ const (
 	labelWorkdir = "io.slipway.workdir"
 )
 
-// site is what the owner of the engine sets, and what was found out about it:
-// nothing of it comes from a job.
-type site struct {
+// engineFacts is what the owner of the engine has set, and what was found out about the engine. Nothing of it
+// comes from a job.
+type engineFacts struct {
 	runtime      string
 	cgroupParent string
 	volume       string // the supervisor's
@@ -40,7 +40,7 @@ type site struct {
 // createRequest is the whole of what is asked of the engine for a box. It is pure,
 // and the only place that makes a HostConfig: a field that is not set here
 // keeps its closed zero value. spec has its defaults filled in.
-func createRequest(spec container.Spec, at site) (client.ContainerCreateOptions, error) {
+func createRequest(spec container.Spec, at engineFacts) (client.ContainerCreateOptions, error) {
 	platform, err := parsePlatform(spec.Platform)
 	if err != nil {
 		return client.ContainerCreateOptions{}, err
@@ -85,7 +85,7 @@ func config(spec container.Spec) *mobycontainer.Config {
 	}
 }
 
-func hostConfig(spec container.Spec, at site) *mobycontainer.HostConfig {
+func hostConfig(spec container.Spec, at engineFacts) *mobycontainer.HostConfig {
 	h := &mobycontainer.HostConfig{
 		LogConfig:      mobycontainer.LogConfig{Type: "none"},
 		NetworkMode:    "none",
@@ -154,7 +154,7 @@ func resources(r container.Resources, engineCPUs int) mobycontainer.Resources {
 // space left on device" tells him what is wrong, and one of /tmp would hit the workspace's limit.
 func maxFile(r container.Resources) int64 { return max(r.Disk, r.Tmp, r.Shm) + units.MiB }
 
-func mounts(spec container.Spec, at site) []mount.Mount {
+func mounts(spec container.Spec, at engineFacts) []mount.Mount {
 	ms := []mount.Mount{{
 		Type: mount.TypeVolume, Source: at.volume, Target: supervisor.MountPath, ReadOnly: true,
 		// Without NoCopy an empty volume would be filled from the job's image.

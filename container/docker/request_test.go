@@ -16,7 +16,7 @@ import (
 	"slipway/container"
 )
 
-var testSite = site{volume: "slipway-supervisor-0123456789ab", hostsFile: "/var/lib/docker/volumes/x/_data/hosts"}
+var testFacts = engineFacts{volume: "slipway-supervisor-0123456789ab", hostsFile: "/var/lib/docker/volumes/x/_data/hosts"}
 
 func request(t testing.TB, spec container.Spec) client.ContainerCreateOptions {
 	t.Helper()
@@ -24,7 +24,7 @@ func request(t testing.TB, spec container.Spec) client.ContainerCreateOptions {
 	if err != nil {
 		t.Fatal(err)
 	}
-	req, err := createRequest(spec, testSite)
+	req, err := createRequest(spec, testFacts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,11 +126,11 @@ func mountInvariants(h *mobycontainer.HostConfig, spec container.Spec) (errs []e
 		targets[m.Target] = true
 		switch m.Target {
 		case "/.slipway":
-			if m.Type != mount.TypeVolume || !m.ReadOnly || m.Source != testSite.volume || m.VolumeOptions == nil || !m.VolumeOptions.NoCopy {
+			if m.Type != mount.TypeVolume || !m.ReadOnly || m.Source != testFacts.volume || m.VolumeOptions == nil || !m.VolumeOptions.NoCopy {
 				errs = append(errs, errors.New("supervisor's mount"))
 			}
 		case "/etc/hosts":
-			if m.Type != mount.TypeBind || !m.ReadOnly || m.Source != testSite.hostsFile {
+			if m.Type != mount.TypeBind || !m.ReadOnly || m.Source != testFacts.hostsFile {
 				errs = append(errs, errors.New("hosts mount"))
 			}
 		case spec.Workdir:
@@ -258,7 +258,7 @@ func FuzzCreateRequest(f *testing.F) {
 		if err != nil {
 			return
 		}
-		req, err := createRequest(spec, testSite)
+		req, err := createRequest(spec, testFacts)
 		if err != nil {
 			if !errors.Is(err, container.ErrSpec) {
 				t.Fatalf("untyped error %v", err)

@@ -191,7 +191,7 @@ func TestRemovalsAtOnce(t *testing.T) {
 func TestForeignContainer(t *testing.T) {
 	e := setup(t)
 	spec := e.spec()
-	req := fillRequest(parcel{volume: spec.Name, tag: testimage.Shell})
+	req := fillRequest(supervisorImage{volume: spec.Name, tag: testimage.Shell})
 	req.HostConfig.Mounts, req.Config.Labels = nil, nil
 	res, err := e.cli.ContainerCreate(e.ctx, req)
 	if err != nil {

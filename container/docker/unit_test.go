@@ -53,8 +53,8 @@ func TestDemux(t *testing.T) {
 			if string(got) != tt.out || !errors.Is(err, tt.err) {
 				t.Errorf("%s, %s: got %q, %v, want %q, %v", tt.name, name, got, err, tt.out, tt.err)
 			}
-			if tt.name == "whole" && d.said() != "oops!" {
-				t.Errorf("stderr: got %q", d.said())
+			if tt.name == "whole" && d.stderrHead() != "oops!" {
+				t.Errorf("stderr: got %q", d.stderrHead())
 			}
 		}
 	}
@@ -64,8 +64,8 @@ func TestDemuxBoundsStderr(t *testing.T) {
 	in := bytes.Join([][]byte{frame(2, strings.Repeat("x", 1<<20)), frame(1, "ok")}, nil)
 	d := &demux{r: bytes.NewReader(in)}
 	got, err := io.ReadAll(d)
-	if string(got) != "ok" || err != nil || len(d.said()) != stderrKept {
-		t.Errorf("got %q, %v and %d bytes of stderr, want ok and %d", got, err, len(d.said()), stderrKept)
+	if string(got) != "ok" || err != nil || len(d.stderrHead()) != stderrKept {
+		t.Errorf("got %q, %v and %d bytes of stderr, want ok and %d", got, err, len(d.stderrHead()), stderrKept)
 	}
 }
 
@@ -217,7 +217,7 @@ func untar(t *testing.T, b []byte) map[string][]byte {
 
 func TestFlightsShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var g flights[string, int]
+		var g singleFlight[string, int]
 		var runs atomic.Int32
 		var said sync.Map
 		work := func(ctx context.Context, say func(string)) (int, error) {

@@ -18,8 +18,8 @@ import (
 // it kills what runs, and empties the folders.
 const endTime = 90 * time.Second
 
-// Box is one folder and, once started, one supervisor. It is a container.Sandbox.
-type Box struct {
+// sandbox is one folder and, once started, one supervisor. It is a container.Sandbox.
+type sandbox struct {
 	p    *Provider
 	spec container.Spec // defaults filled in
 	root string
@@ -36,13 +36,13 @@ type Box struct {
 	watch    sync.WaitGroup
 }
 
-var _ container.Sandbox = (*Box)(nil)
+var _ container.Sandbox = (*sandbox)(nil)
 
-func (b *Box) work() string { return filepath.Join(b.root, "work") }
-func (b *Box) tmp() string  { return filepath.Join(b.root, "tmp") }
+func (b *sandbox) work() string { return filepath.Join(b.root, "work") }
+func (b *sandbox) tmp() string  { return filepath.Join(b.root, "tmp") }
 
 // Start starts the supervisor. See container.Sandbox.
-func (b *Box) Start(ctx context.Context) error {
+func (b *sandbox) Start(ctx context.Context) error {
 	b.mu.Lock()
 	again := b.starting || b.gone
 	b.starting = true
@@ -76,7 +76,7 @@ func (b *Box) Start(ctx context.Context) error {
 	return nil
 }
 
-func (b *Box) config() supervisor.Config {
+func (b *sandbox) config() supervisor.Config {
 	env := map[string]string{"TMPDIR": b.tmp()}
 	maps.Copy(env, b.spec.Env)
 	return supervisor.Config{
@@ -86,7 +86,7 @@ func (b *Box) config() supervisor.Config {
 }
 
 // live returns the session, or the error of a box that has none.
-func (b *Box) live() (*supervisor.Session, error) {
+func (b *sandbox) live() (*supervisor.Session, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
@@ -101,7 +101,7 @@ func (b *Box) live() (*supervisor.Session, error) {
 }
 
 // Exec runs a command. See container.Sandbox.
-func (b *Box) Exec(ctx context.Context, cmd container.Command) (container.Exit, error) {
+func (b *sandbox) Exec(ctx context.Context, cmd container.Command) (container.Exit, error) {
 	if err := b.spec.CheckCommand(cmd); err != nil {
 		return container.Exit{}, err
 	}
@@ -119,7 +119,7 @@ func (b *Box) Exec(ctx context.Context, cmd container.Command) (container.Exit, 
 }
 
 // Files gives access to the workspace.
-func (b *Box) Files() container.Files {
+func (b *sandbox) Files() container.Files {
 	s, err := b.live()
 	if err != nil {
 		return container.FailedFiles(err)
@@ -128,10 +128,10 @@ func (b *Box) Files() container.Files {
 }
 
 // Done is closed when the box has ended.
-func (b *Box) Done() <-chan struct{} { return b.done }
+func (b *sandbox) Done() <-chan struct{} { return b.done }
 
 // Stop ends all commands and the box. See container.Sandbox.
-func (b *Box) Stop(ctx context.Context, grace time.Duration) error {
+func (b *sandbox) Stop(ctx context.Context, grace time.Duration) error {
 	s, err := b.live()
 	if err != nil {
 		return nil //nolint:nilerr // what does not run is stopped
@@ -141,7 +141,7 @@ func (b *Box) Stop(ctx context.Context, grace time.Duration) error {
 
 // Remove ends the box and removes its folder. When ctx ends first it returns, and the removal goes on. See
 // container.Sandbox.
-func (b *Box) Remove(ctx context.Context, _ ...container.RemoveOption) error {
+func (b *sandbox) Remove(ctx context.Context, _ ...container.RemoveOption) error {
 	b.mu.Lock()
 	b.removed = true
 	session := b.session
@@ -153,17 +153,17 @@ func (b *Box) Remove(ctx context.Context, _ ...container.RemoveOption) error {
 }
 
 // destroy ends the supervisor, if one runs, and removes the folder.
-func (b *Box) destroy() error {
+func (b *sandbox) destroy() error {
 	b.mu.Lock()
 	b.gone = true
 	session, child := b.session, b.child
 	b.mu.Unlock()
 	b.end.Do(func() { close(b.done) })
-	var said error
+	var ended error
 	if session != nil {
 		child.terminate()
-		said = child.wait(endTime)
-		select { // the session learns of it from its pipe: who waits for a command is told that the box is lost, not that we hung up
+		ended = child.wait(endTime)
+		select { // wait for the session to see the end of its pipe: a waiting Exec then returns ErrBoxLost, not ErrStopped
 		case <-session.Done():
 		case <-time.After(5 * time.Second):
 		}
@@ -171,14 +171,14 @@ func (b *Box) destroy() error {
 		b.watch.Wait()
 	}
 	if err := os.RemoveAll(b.root); err != nil { // the supervisor has done so, unless it was never started or was killed
-		return fmt.Errorf("remove box %s: %w", b.spec.Name, errors.Join(err, said))
+		return fmt.Errorf("remove box %s: %w", b.spec.Name, errors.Join(err, ended))
 	}
 	b.p.forget(b)
 	return nil
 }
 
 // Info describes the box.
-func (b *Box) Info() container.Info {
+func (b *sandbox) Info() container.Info {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	info := b.info

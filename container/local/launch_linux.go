@@ -44,10 +44,10 @@ func (p *program) close() { _ = p.file.Close() }
 
 // child is a running supervisor.
 type child struct {
-	conn  *os.File // this end of its stdin and stdout
-	ended chan struct{}
-	said  *tail
-	kill  func(os.Signal) error
+	conn   *os.File // this end of its stdin and stdout
+	ended  chan struct{}
+	stderr *tail
+	kill   func(os.Signal) error
 }
 
 // terminate asks the supervisor to end the box.
@@ -55,13 +55,13 @@ func (c *child) terminate() { _ = c.kill(unix.SIGTERM) } // an error means that 
 
 // start runs the supervisor in a session of its own, so that a signal from the terminal reaches the worker only. It
 // gets nothing of the worker's environment but PATH and LANG: the rest may hold secrets.
-func (p *Provider) start(b *Box) (*child, error) {
+func (p *Provider) start(b *sandbox) (*child, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, os.NewSyscallError("socketpair", err)
 	}
 	_ = unix.SetNonblock(pair[0], true)
-	c := &child{conn: os.NewFile(uintptr(pair[0]), "supervisor"), ended: make(chan struct{}), said: &tail{}}
+	c := &child{conn: os.NewFile(uintptr(pair[0]), "supervisor"), ended: make(chan struct{}), stderr: &tail{}}
 	theirs := os.NewFile(uintptr(pair[1]), "supervisor")
 	defer theirs.Close()
 	p.mu.Lock()
@@ -73,7 +73,7 @@ func (p *Provider) start(b *Box) (*child, error) {
 	cmd.Args = []string{"slipway-box"}
 	cmd.Dir = "/"
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8"}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs, theirs, c.said
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs, theirs, c.stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.WaitDelay = time.Second
 	if err := cmd.Start(); err != nil {
@@ -96,7 +96,7 @@ func (c *child) wait(d time.Duration) error {
 		err = errors.Join(fmt.Errorf("supervisor did not end in %v", d), c.kill(unix.SIGKILL))
 		<-c.ended
 	}
-	if text := strings.TrimSpace(c.said.String()); text != "" {
+	if text := strings.TrimSpace(c.stderr.String()); text != "" {
 		err = errors.Join(err, errors.New(text))
 	}
 	return err

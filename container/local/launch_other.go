@@ -21,7 +21,7 @@ func (p *program) close() {}
 
 type child struct{ conn *os.File }
 
-func (p *Provider) start(*Box) (*child, error) { return nil, container.ErrUnsupported }
+func (p *Provider) start(*sandbox) (*child, error) { return nil, container.ErrUnsupported }
 
 func (c *child) terminate() {}
 

@@ -16,7 +16,7 @@ import (
 
 // Config says where boxes live.
 type Config struct {
-	// AllowLocal must be set: it says that somebody knows that there is no isolation.
+	// AllowLocal must be set: a person confirms by it that there is no isolation.
 	AllowLocal bool
 	// Dir holds the boxes' folders; it is made if missing. Default: the system's folder for temporary files.
 	Dir string
@@ -29,13 +29,13 @@ type Provider struct {
 	program *program
 
 	mu       sync.Mutex
-	boxes    map[string]*Box
-	removals map[*Box]*removal
+	boxes    map[string]*sandbox
+	removals map[*sandbox]*removal
 	closed   bool
 }
 
-// removal is one destruction of a box, which all who remove it meanwhile share. It does not end with their contexts:
-// a supervisor that was told to end does so in its own time, and the box is gone in the end.
+// removal is one destruction of a box. All callers that remove the box meanwhile share it. It does not end with
+// their contexts: a supervisor that was told to end does so in its own time, and the box is gone in the end.
 type removal struct {
 	done chan struct{}
 	err  error
@@ -43,7 +43,7 @@ type removal struct {
 
 var _ container.Provider = (*Provider)(nil)
 
-// ErrNotAllowed means that nobody said that running without isolation is fine. It matches container.ErrDenied.
+// ErrNotAllowed is returned by New if Config.AllowLocal is not set. It matches container.ErrDenied.
 var ErrNotAllowed = fmt.Errorf("%w: jobs would run without isolation, as processes of this machine; --allow-local (allow_local) permits that", container.ErrDenied)
 
 // New returns a Provider. It does no I/O beyond unpacking the supervisor into memory. Errors: ErrNotAllowed;
@@ -64,7 +64,7 @@ func New(cfg Config) (*Provider, error) {
 		program.close()
 		return nil, fmt.Errorf("find folder for boxes: %w", err)
 	}
-	return &Provider{dir: dir, program: program, boxes: map[string]*Box{}, removals: map[*Box]*removal{}}, nil
+	return &Provider{dir: dir, program: program, boxes: map[string]*sandbox{}, removals: map[*sandbox]*removal{}}, nil
 }
 
 // Prepare has nothing to do: the image is this machine.
@@ -133,7 +133,7 @@ func (p *Provider) replace(ctx context.Context, name string) error {
 }
 
 // create makes the folders. The supervisor lets its commands' user into them.
-func (p *Provider) create(spec container.Spec) (*Box, error) {
+func (p *Provider) create(spec container.Spec) (*sandbox, error) {
 	if err := os.MkdirAll(p.dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -160,7 +160,7 @@ func (p *Provider) Remove(ctx context.Context, name string, _ ...container.Remov
 }
 
 // remove has box destroyed, and waits for that until ctx ends.
-func (p *Provider) remove(ctx context.Context, box *Box) error {
+func (p *Provider) remove(ctx context.Context, box *sandbox) error {
 	r := p.removal(box)
 	select {
 	case <-r.done:
@@ -171,7 +171,7 @@ func (p *Provider) remove(ctx context.Context, box *Box) error {
 }
 
 // removal returns the one that is under way, or begins one. Close waits for it.
-func (p *Provider) removal(box *Box) *removal {
+func (p *Provider) removal(box *sandbox) *removal {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r := p.removals[box]
@@ -239,13 +239,13 @@ func (p *Provider) Close() error {
 	return nil
 }
 
-func (p *Provider) find(name string) *Box {
+func (p *Provider) find(name string) *sandbox {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.boxes[name]
 }
 
-func (p *Provider) forget(box *Box) {
+func (p *Provider) forget(box *sandbox) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.boxes[box.spec.Name] == box {
@@ -253,8 +253,8 @@ func (p *Provider) forget(box *Box) {
 	}
 }
 
-func newBox(p *Provider, spec container.Spec, root string) *Box {
-	b := &Box{p: p, spec: spec, root: root, done: make(chan struct{})}
+func newBox(p *Provider, spec container.Spec, root string) *sandbox {
+	b := &sandbox{p: p, spec: spec, root: root, done: make(chan struct{})}
 	labels := maps.Clone(spec.Labels)
 	if labels == nil {
 		labels = map[string]string{}

@@ -2,8 +2,8 @@ package local
 
 import "sync"
 
-// maxSaid bounds what is kept of a supervisor's last words.
-const maxSaid = 4 << 10
+// stderrKept bounds what is kept of a supervisor's last words.
+const stderrKept = 4 << 10
 
 // tail keeps the end of what is written to it.
 type tail struct {
@@ -15,8 +15,8 @@ func (t *tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.b = append(t.b, p...)
-	if len(t.b) > maxSaid {
-		t.b = append([]byte(nil), t.b[len(t.b)-maxSaid:]...)
+	if len(t.b) > stderrKept {
+		t.b = append([]byte(nil), t.b[len(t.b)-stderrKept:]...)
 	}
 	return len(p), nil
 }

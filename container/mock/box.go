@@ -10,8 +10,8 @@ import (
 	"slipway/container"
 )
 
-// Box is one box in memory. It is a container.Sandbox.
-type Box struct {
+// sandbox is one box in memory. It is a container.Sandbox.
+type sandbox struct {
 	p       *Provider
 	spec    container.Spec
 	id      string
@@ -26,17 +26,17 @@ type Box struct {
 	removed bool
 }
 
-var _ container.Sandbox = (*Box)(nil)
+var _ container.Sandbox = (*sandbox)(nil)
 
-func newBox(p *Provider, spec container.Spec, id string) *Box {
-	return &Box{
+func newBox(p *Provider, spec container.Spec, id string) *sandbox {
+	return &sandbox{
 		p: p, spec: spec, id: id, made: time.Now(), disk: newDisk(spec.Resources.Disk),
 		done: make(chan struct{}), state: container.StateCreated,
 	}
 }
 
 // Start starts the box. See container.Sandbox.
-func (b *Box) Start(ctx context.Context) error {
+func (b *sandbox) Start(ctx context.Context) error {
 	b.p.record(OnStart, b.spec.Name, "")
 	fault, err := b.p.fault(ctx, OnStart)
 	if err != nil && !fault.Happened {
@@ -56,7 +56,7 @@ func (b *Box) Start(ctx context.Context) error {
 }
 
 // enter counts a command or file operation in while the box runs; else it says why it does not.
-func (b *Box) enter(doing string) error {
+func (b *sandbox) enter(doing string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
@@ -74,10 +74,10 @@ func (b *Box) enter(doing string) error {
 }
 
 // ended is the error of a box that has ended. The caller holds mu, or saw done closed.
-func (b *Box) ended() error { return fmt.Errorf("box %s: %w", b.spec.Name, b.why) }
+func (b *sandbox) ended() error { return fmt.Errorf("box %s: %w", b.spec.Name, b.why) }
 
 // die ends the box. The first reason stays.
-func (b *Box) die(why error) {
+func (b *sandbox) die(why error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.state == container.StateExited {
@@ -88,13 +88,13 @@ func (b *Box) die(why error) {
 }
 
 // Files gives access to the workspace. See container.Sandbox.
-func (b *Box) Files() container.Files { return files{b} }
+func (b *sandbox) Files() container.Files { return files{b} }
 
 // Done is closed when the box has ended. See container.Sandbox.
-func (b *Box) Done() <-chan struct{} { return b.done }
+func (b *sandbox) Done() <-chan struct{} { return b.done }
 
 // Info describes the box. See container.Sandbox.
-func (b *Box) Info() container.Info {
+func (b *sandbox) Info() container.Info {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	labels := maps.Clone(b.spec.Labels)
@@ -105,11 +105,8 @@ func (b *Box) Info() container.Info {
 	return container.Info{ID: b.id, Name: b.spec.Name, State: b.state, Labels: labels, CreatedAt: b.made, Workdir: b.spec.Workdir}
 }
 
-// Spec returns what the box was made of, defaults filled in.
-func (b *Box) Spec() container.Spec { return b.spec }
-
 // Stop ends all commands and the box. See container.Sandbox.
-func (b *Box) Stop(ctx context.Context, _ time.Duration) error {
+func (b *sandbox) Stop(ctx context.Context, _ time.Duration) error {
 	b.p.record(OnStop, b.spec.Name, "")
 	if _, err := b.p.fault(ctx, OnStop); err != nil {
 		return fmt.Errorf("stop box %s: %w", b.spec.Name, err)
@@ -120,7 +117,7 @@ func (b *Box) Stop(ctx context.Context, _ time.Duration) error {
 }
 
 // Remove destroys the box. See container.Sandbox.
-func (b *Box) Remove(ctx context.Context, _ ...container.RemoveOption) error {
+func (b *sandbox) Remove(ctx context.Context, _ ...container.RemoveOption) error {
 	b.p.record(OnRemove, b.spec.Name, "")
 	if _, err := b.p.fault(ctx, OnRemove); err != nil {
 		return fmt.Errorf("remove box %s: %w", b.spec.Name, err)

@@ -1,5 +1,5 @@
 // Package mock makes boxes that exist in memory only, for tests of what uses
-// boxes. It does no I/O: everything in it is channels, timers and maps, so that it works inside a
+// boxes, and for programs that show something without an engine. It does no I/O: everything in it is channels, timers and maps, so that it works inside a
 // testing/synctest bubble, where an hour takes no time.
 //
 //	p := mock.New(t)
@@ -13,7 +13,7 @@
 //
 // The mock has opinions. Using a box before its start or after its removal, making
 // one twice, and a box that is still there when the test ends fail the test: a real engine would
-// forgive or punish these at a time of its own choosing. Lenient turns that off.
+// forgive or punish these at a time of its own choosing. Lenient turns that off, and so does New(nil).
 //
 // # Glossary
 //

@@ -9,7 +9,7 @@ import (
 )
 
 // Exec runs a scripted command to its end. See container.Sandbox.
-func (b *Box) Exec(ctx context.Context, cmd container.Command) (container.Exit, error) {
+func (b *sandbox) Exec(ctx context.Context, cmd container.Command) (container.Exit, error) {
 	text := words(cmd.Args)
 	b.p.record(OnExec, b.spec.Name, text)
 	if err := b.spec.CheckCommand(cmd); err != nil {
@@ -34,7 +34,7 @@ func (b *Box) Exec(ctx context.Context, cmd container.Command) (container.Exit, 
 }
 
 // play makes a reply happen.
-func (b *Box) play(ctx context.Context, cmd container.Command, r Reply) (container.Exit, error) {
+func (b *sandbox) play(ctx context.Context, cmd container.Command, r Reply) (container.Exit, error) {
 	begin := time.Now()
 	printed := say(cmd, r)
 	if r.LoseBox {
@@ -73,7 +73,7 @@ func say(cmd container.Command, r Reply) int64 {
 }
 
 // elapse waits until the command ends, by itself or from outside.
-func (b *Box) elapse(ctx context.Context, cmd container.Command, r Reply) (container.Exit, error) {
+func (b *sandbox) elapse(ctx context.Context, cmd container.Command, r Reply) (container.Exit, error) {
 	var own, limit <-chan time.Time
 	if !r.Hang {
 		own = time.After(r.After)
@@ -99,7 +99,7 @@ func (b *Box) elapse(ctx context.Context, cmd container.Command, r Reply) (conta
 }
 
 // kill ends a command from outside: TERM, grace, KILL.
-func (b *Box) kill(exit container.Exit, grace time.Duration, ignores bool) (container.Exit, error) {
+func (b *sandbox) kill(exit container.Exit, grace time.Duration, ignores bool) (container.Exit, error) {
 	const term, kill = 128 + 15, 128 + 9
 	if grace > 0 && !ignores {
 		exit.Code, exit.Signal = term, "SIGTERM"

@@ -15,7 +15,7 @@ import (
 )
 
 // files is the workspace of one box.
-type files struct{ b *Box }
+type files struct{ b *sandbox }
 
 var _ container.Files = files{}
 

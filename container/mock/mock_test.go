@@ -18,6 +18,27 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// Without a test the mock answers to misuse as a real provider does.
+func TestWithoutTest(t *testing.T) {
+	p := New(nil)
+	b, err := p.Create(t.Context(), container.Spec{Name: "demo", Image: "any"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Exec(t.Context(), container.Command{Args: []string{"true"}}); !errors.Is(err, container.ErrStopped) {
+		t.Errorf("Exec before Start: got %v, want ErrStopped", err)
+	}
+	if err := b.Start(t.Context()); err != nil {
+		t.Errorf("Start: got %v, want no error", err)
+	}
+	if x, err := b.Exec(t.Context(), container.Command{Args: []string{"true"}}); err != nil || !x.Success() {
+		t.Errorf("Exec: got %+v, %v, want success", x, err)
+	}
+	if err := b.Remove(t.Context()); err != nil || len(p.Alive()) != 0 {
+		t.Errorf("Remove: got %v, want no error; alive: %q, want none", err, p.Alive())
+	}
+}
+
 // recorder is a testing.TB that remembers what it was failed for.
 type recorder struct {
 	testing.TB

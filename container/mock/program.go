@@ -11,7 +11,7 @@ import (
 )
 
 // program runs a command that no script knows.
-func (b *Box) program(cmd container.Command) Reply {
+func (b *sandbox) program(cmd container.Command) Reply {
 	args := cmd.Args[1:]
 	switch cmd.Args[0] {
 	case "true":
@@ -36,7 +36,7 @@ func (b *Box) program(cmd container.Command) Reply {
 	return Reply{Code: 127, StartError: cmd.Args[0] + ": not found, and not scripted in the mock"}
 }
 
-func (b *Box) cat(cmd container.Command) Reply {
+func (b *sandbox) cat(cmd container.Command) Reply {
 	if len(cmd.Args) == 1 {
 		return Reply{Stdout: string(cmd.Stdin)}
 	}
@@ -51,7 +51,7 @@ func (b *Box) cat(cmd container.Command) Reply {
 	return r
 }
 
-func (b *Box) environ(cmd container.Command) string {
+func (b *sandbox) environ(cmd container.Command) string {
 	env := map[string]string{"PATH": "/usr/bin:/bin", "HOME": "/tmp", "LANG": "C.UTF-8", "CI": "true"}
 	maps.Copy(env, b.spec.Env)
 	maps.Copy(env, cmd.Env)
@@ -63,7 +63,7 @@ func (b *Box) environ(cmd container.Command) string {
 	return strings.Join(lines, "")
 }
 
-func (b *Box) dir(dir string) string {
+func (b *sandbox) dir(dir string) string {
 	switch {
 	case dir == "" || dir == ".":
 		return b.spec.Workdir
@@ -73,7 +73,7 @@ func (b *Box) dir(dir string) string {
 	return b.spec.Workdir + "/" + dir
 }
 
-func (b *Box) whoami(cmd container.Command) Reply {
+func (b *sandbox) whoami(cmd container.Command) Reply {
 	u := b.spec.User
 	if cmd.User != nil {
 		u = *cmd.User

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"testing"
 	"time"
 
 	"slipway/container"
@@ -17,14 +16,14 @@ import (
 // Provider makes boxes in memory. It is a container.Provider. All methods are safe
 // for concurrent use.
 type Provider struct {
-	t       testing.TB
+	t       Test
 	lenient bool
 
 	mu      sync.Mutex
 	scripts []*script
 	faults  []*Fault
 	images  map[string]container.Image
-	boxes   map[string]*Box // by name
+	boxes   map[string]*sandbox // by name
 	calls   []Call
 	next    int
 }
@@ -39,10 +38,20 @@ type Call struct {
 	Time   time.Time
 }
 
-// New returns a Provider that fails t for misuse and for a box that is left when t ends.
-func New(t testing.TB) *Provider {
-	p := &Provider{t: t, images: map[string]container.Image{}, boxes: map[string]*Box{}}
-	t.Cleanup(p.verify)
+// Test is what the mock uses of a *testing.T.
+type Test interface {
+	Helper()
+	Errorf(format string, args ...any)
+	Cleanup(func())
+}
+
+// New returns a Provider that fails t for misuse and for a box that is left when t ends. Outside of a test, such
+// as in a program's demonstration mode, t is nil: then it is Lenient, and whoever uses it removes its boxes.
+func New(t Test) *Provider {
+	p := &Provider{t: t, lenient: t == nil, images: map[string]container.Image{}, boxes: map[string]*sandbox{}}
+	if t != nil {
+		t.Cleanup(p.verify)
+	}
 	return p
 }
 
@@ -68,10 +77,11 @@ func (p *Provider) verify() {
 }
 
 func (p *Provider) misuse(format string, args ...any) {
-	p.t.Helper()
-	if !p.lenient {
-		p.t.Errorf("mock: misuse: "+format, args...)
+	if p.lenient {
+		return
 	}
+	p.t.Helper()
+	p.t.Errorf("mock: misuse: "+format, args...)
 }
 
 // Calls returns what was called so far, in order.
@@ -108,7 +118,7 @@ func (p *Provider) Lose(name string) bool {
 	return ok
 }
 
-func (p *Provider) find(name string) (*Box, bool) {
+func (p *Provider) find(name string) (*sandbox, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	b, ok := p.boxes[name]
@@ -161,7 +171,7 @@ func (p *Provider) Create(ctx context.Context, spec container.Spec) (container.S
 	return b, nil
 }
 
-func (p *Provider) add(spec container.Spec) (*Box, error) {
+func (p *Provider) add(spec container.Spec) (*sandbox, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if old, ok := p.boxes[spec.Name]; ok {
@@ -192,7 +202,7 @@ func (p *Provider) Remove(ctx context.Context, name string, _ ...container.Remov
 }
 
 // drop forgets b, unless another one has its name by now.
-func (p *Provider) drop(b *Box) {
+func (p *Provider) drop(b *sandbox) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.boxes[b.spec.Name] == b {

@@ -5,16 +5,16 @@ import (
 	"sync"
 )
 
-// flights lets callers that want the same thing share the work. The work goes on
-// as long as one of them waits for it, whoever came first.
-type flights[K comparable, V any] struct {
+// singleFlight lets callers that want the same thing share the work. The work goes on
+// as long as one of them waits for it, also when the caller that began it has left.
+type singleFlight[K comparable, V any] struct {
 	mu  sync.Mutex
 	now map[K]*flight[V]
 	wg  sync.WaitGroup
 }
 
 // wait returns when no work is running. Nobody may call do any more.
-func (g *flights[K, V]) wait() { g.wg.Wait() }
+func (g *singleFlight[K, V]) wait() { g.wg.Wait() }
 
 type flight[V any] struct {
 	cancel  context.CancelFunc
@@ -38,7 +38,7 @@ func (f *flight[V]) say(s string) {
 
 // do returns what fn returned, for this caller or another one that is waiting
 // already. news may be nil.
-func (g *flights[K, V]) do(ctx context.Context, key K, news func(string), fn func(ctx context.Context, say func(string)) (V, error)) (V, error) {
+func (g *singleFlight[K, V]) do(ctx context.Context, key K, news func(string), fn func(ctx context.Context, say func(string)) (V, error)) (V, error) {
 	f := g.join(ctx, key, news, fn)
 	select {
 	case <-f.done:
@@ -51,7 +51,7 @@ func (g *flights[K, V]) do(ctx context.Context, key K, news func(string), fn fun
 	}
 }
 
-func (g *flights[K, V]) join(ctx context.Context, key K, news func(string), fn func(context.Context, func(string)) (V, error)) *flight[V] {
+func (g *singleFlight[K, V]) join(ctx context.Context, key K, news func(string), fn func(context.Context, func(string)) (V, error)) *flight[V] {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	f, ok := g.now[key]
@@ -78,7 +78,7 @@ func (g *flights[K, V]) join(ctx context.Context, key K, news func(string), fn f
 }
 
 // leave ends the work when nobody waits for it any more; the next caller starts anew.
-func (g *flights[K, V]) leave(key K, f *flight[V]) {
+func (g *singleFlight[K, V]) leave(key K, f *flight[V]) {
 	g.mu.Lock()
 	f.waiting--
 	last := f.waiting == 0
@@ -91,7 +91,7 @@ func (g *flights[K, V]) leave(key K, f *flight[V]) {
 	}
 }
 
-func (g *flights[K, V]) forget(key K, f *flight[V]) {
+func (g *singleFlight[K, V]) forget(key K, f *flight[V]) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.now[key] == f {
