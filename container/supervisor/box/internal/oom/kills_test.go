@@ -1,0 +1,123 @@
+//go:build linux
+
+package oom
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"slipway/container/supervisor/box/internal/boxtest"
+	"slipway/test/eventually"
+)
+
+func TestCounterOfFile(t *testing.T) {
+	dir := t.TempDir()
+	missing, other, events := filepath.Join(dir, "no"), filepath.Join(dir, "other"), filepath.Join(dir, "events")
+	write := func(path, text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(other, "under_oom 0\n")
+	write(events, "oom 2\noom_kill 2\n")
+	c := openFirst([]string{missing, other, events})
+	if got := c.Count(); got != 2 {
+		t.Errorf("Count: got %d, want 2: of the first file that has the line", got)
+	}
+	write(events, "oom 4\noom_kill 3\n")
+	if got := c.Count(); got != 3 {
+		t.Errorf("Count after another kill: got %d, want 3", got)
+	}
+	if got := openFirst([]string{missing, other}).Count(); got != 0 {
+		t.Errorf("Count without a counter: got %d, want 0", got)
+	}
+}
+
+// memoryCgroup makes a cgroup with a limit of memory, and returns how to run a command in it. It skips t where
+// that is not possible.
+func memoryCgroup(t *testing.T, limit int) func(*exec.Cmd) {
+	t.Helper()
+	boxtest.NeedsRoot(t)
+	name := "slipway-test-" + strconv.Itoa(os.Getpid())
+	for root, file := range map[string]string{"/sys/fs/cgroup/memory": "memory.limit_in_bytes", "/sys/fs/cgroup": "memory.max"} {
+		dir := filepath.Join(root, name)
+		if os.Mkdir(dir, 0o755) != nil {
+			continue
+		}
+		t.Cleanup(func() {
+			eventually.True(t, eventually.Patience, "the cgroup can be removed", func() bool { return os.Remove(dir) == nil })
+		})
+		if os.WriteFile(filepath.Join(dir, file), []byte(strconv.Itoa(limit)), 0o644) != nil {
+			continue
+		}
+		return func(cmd *exec.Cmd) {
+			cmd.Args = append([]string{"sh", "-c", `echo $$ > "$0/cgroup.procs" && exec "$@"`, dir, cmd.Path}, cmd.Args[1:]...)
+			cmd.Path = "/bin/sh"
+		}
+	}
+	t.Skip("needs a memory cgroup that can be written")
+	return nil
+}
+
+func init() {
+	// A process whose child takes too much memory. It prints the counter before and after.
+	boxtest.Role("hungry", func() {
+		c, s := OpenCounter(), OpenScore()
+		before := c.Count()
+		s.Raise()
+		err := exec.Command("/bin/sh", "-c", "x=$(head -c 200000000 /dev/zero | tr '\\0' x); echo ${#x}").Run()
+		s.Restore()
+		fmt.Println(before, c.Count() > before, err != nil)
+	})
+	boxtest.Role("score", func() {
+		s := OpenScore()
+		own := adj()
+		s.Raise()
+		out, _ := exec.Command("cat", "/proc/self/oom_score_adj").Output()
+		s.Restore()
+		fmt.Println(own, strings.TrimSpace(string(out)), adj())
+	})
+}
+
+func adj() string {
+	b, _ := os.ReadFile("/proc/self/oom_score_adj")
+	return strings.TrimSpace(string(b))
+}
+
+// In a cgroup with a limit the kernel kills the command, counts it, and spares the process that runs it.
+func TestCounterOfCgroup(t *testing.T) {
+	if got, want := boxtest.Output(t, "hungry", memoryCgroup(t, 64<<20)), "0 true true\n"; got != want {
+		t.Errorf("got %q, want %q: nothing counted before, a kill after, a failed command", got, want)
+	}
+}
+
+// Commands are likelier to be killed than the process that runs them, which is as likely as before.
+func TestScore(t *testing.T) {
+	got := strings.Fields(boxtest.Output(t, "score"))
+	own, err := strconv.Atoi(got[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{got[0], strconv.Itoa(min(own+commandScore, 1000)), got[0]}; strings.Join(got, " ") != strings.Join(want, " ") {
+		t.Errorf("score of the process, its child, and itself afterwards: got %v, want %v", got, want)
+	}
+}
+
+func TestScoreAtTheBound(t *testing.T) {
+	file, err := os.Create(filepath.Join(t.TempDir(), "score"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	Score{file, 900}.Raise()
+	if b, _ := os.ReadFile(file.Name()); string(b) != "1000" {
+		t.Errorf("raised from 900: got %q, want 1000, the kernel's bound", b)
+	}
+	Score{}.Raise() // a process that may not change it
+}

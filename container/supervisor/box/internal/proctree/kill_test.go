@@ -1,0 +1,259 @@
+//go:build linux
+
+package proctree
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"slipway/container/supervisor/box/internal/boxtest"
+	"slipway/test/eventually"
+	"slipway/test/selfexec"
+)
+
+// hidden starts processes that have left the session, the parent, or the signals of their shell.
+const hidden = `setsid sleep 600 & nohup sleep 600 >/dev/null 2>&1 & (setsid sh -c 'sleep 600 & sleep 600' &) ; sleep 600`
+
+const hiddenCount = 6 // with the shell itself
+
+func below(t *testing.T, root int) []Process {
+	t.Helper()
+	list, err := Descendants(root)
+	if err != nil {
+		t.Fatalf("Descendants(%d): %v", root, err)
+	}
+	return list
+}
+
+func pids(list []Process) (pids []int) {
+	for _, p := range list {
+		pids = append(pids, p.PID)
+	}
+	return pids
+}
+
+func TestDescendantsFindsWhatHides(t *testing.T) {
+	boxtest.Subreaper(t)
+	mark := boxtest.Mark(t)
+	boxtest.Shell(t, mark, hidden)
+	eventually.True(t, eventually.Patience, "all have started", func() bool { return len(boxtest.Marked(mark)) >= hiddenCount })
+	got := pids(below(t, os.Getpid()))
+	for _, pid := range boxtest.Marked(mark) {
+		if !slices.Contains(got, pid) {
+			t.Errorf("got %v, want process %d among them", got, pid)
+		}
+	}
+}
+
+// A dead process that nobody has reaped is no descendant; its living children are.
+func TestDescendantsWithoutZombies(t *testing.T) {
+	mark := boxtest.Mark(t)
+	cmd := boxtest.Shell(t, mark, "exit 0")
+	buf := make([]byte, 1024)
+	eventually.True(t, eventually.Patience, "the shell is a zombie", func() bool {
+		p, ok := readProcess(cmd.Process.Pid, buf)
+		return ok && p.zombie()
+	})
+	if got := pids(below(t, os.Getpid())); slices.Contains(got, cmd.Process.Pid) {
+		t.Errorf("got %v, want the zombie %d not among them", got, cmd.Process.Pid)
+	}
+}
+
+func init() {
+	boxtest.Role("half dead", func() {
+		started := make(chan struct{})
+		go func() {
+			runtime.LockOSThread()
+			close(started)
+			forever := syscall.Timespec{Sec: 600}
+			_ = syscall.Nanosleep(&forever, nil)
+		}()
+		<-started
+		_, _, _ = syscall.RawSyscall(syscall.SYS_EXIT, 0, 0, 0) // ends this thread, the first one, alone
+	})
+}
+
+// A process whose first thread has ended looks like a zombie and never looks stopped. It is found and killed.
+func TestKillHalfDead(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "half")
+	selfexec.Copy(t, program)
+	mark := boxtest.Mark(t)
+	cmd := boxtest.Shell(t, mark, "SLIPWAY_TEST_ROLE='half dead' exec "+program)
+	buf := make([]byte, 1024)
+	eventually.True(t, eventually.Patience, "its first thread has ended", func() bool {
+		p, ok := readProcess(cmd.Process.Pid, buf)
+		return ok && p.ended()
+	})
+	if got := pids(below(t, os.Getpid())); !slices.Contains(got, cmd.Process.Pid) {
+		t.Fatalf("got %v, want the half-dead process %d among them", got, cmd.Process.Pid)
+	}
+	begin := time.Now()
+	Kill(os.Getpid())
+	if took := time.Since(begin); took > eventually.Patience {
+		t.Errorf("Kill took %v, want at most %v", took, eventually.Patience)
+	}
+	boxtest.Gone(t, mark)
+}
+
+func TestKillHiddenTree(t *testing.T) {
+	boxtest.Subreaper(t)
+	mark := boxtest.Mark(t)
+	boxtest.Shell(t, mark, hidden)
+	eventually.True(t, eventually.Patience, "all have started", func() bool { return len(boxtest.Marked(mark)) >= hiddenCount })
+	if killed := Kill(os.Getpid()); len(killed) < hiddenCount {
+		t.Errorf("Kill returned %d processes, want at least %d", len(killed), hiddenCount)
+	}
+	boxtest.Gone(t, mark)
+}
+
+// Freeze returns only when nothing below root runs. It stops groups, since a chain of processes that fork
+// and exit at once is always one ahead of a killer that goes from process to process.
+func TestFreezeStopsChain(t *testing.T) {
+	boxtest.Subreaper(t)
+	mark, dir := boxtest.Mark(t), t.TempDir()
+	link := filepath.Join(dir, "link")
+	if err := os.WriteFile(link, []byte("#!/bin/sh\n\"$0\" &\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	boxtest.Shell(t, mark, link+" & "+link+" & "+link+" & sleep 600")
+	reaped := make(chan struct{})
+	stop := make(chan struct{})
+	go func() { // as a subreaper must, or the table fills with zombies
+		defer close(reaped)
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(time.Millisecond):
+				Reap()
+			}
+		}
+	}()
+	defer func() { close(stop); <-reaped }()
+	eventually.True(t, eventually.Patience, "the chain runs", func() bool { return len(below(t, os.Getpid())) >= 2 })
+	begin := time.Now()
+	frozen := Freeze(os.Getpid())
+	took := time.Since(begin)
+	again := below(t, os.Getpid())
+	for _, p := range again {
+		if !p.stopped() {
+			t.Errorf("after Freeze: process %+v runs, want all stopped", p)
+		}
+		if !slices.ContainsFunc(frozen, func(f Process) bool { return f.ID == p.ID }) {
+			t.Errorf("after Freeze: process %+v is new", p)
+		}
+	}
+	t.Logf("%d processes frozen in %v", len(frozen), took)
+	Kill(os.Getpid())
+	boxtest.Gone(t, mark)
+}
+
+// A signal meant for a process does not reach a later one with the same pid.
+func TestSendSparesSuccessor(t *testing.T) {
+	mark := boxtest.Mark(t)
+	cmd := boxtest.Shell(t, mark, "exec sleep 600")
+	p, ok := readProcess(cmd.Process.Pid, make([]byte, 1024))
+	if !ok {
+		t.Fatal("the child is not in the table")
+	}
+	earlier := p
+	earlier.Start--
+	earlier.Send(unix.SIGKILL)
+	if err := unix.Kill(p.PID, 0); err != nil || len(boxtest.Marked(mark)) != 1 {
+		t.Errorf("after a signal to an earlier process of its pid: %v, %d left; want it alive", err, len(boxtest.Marked(mark)))
+	}
+	p.Send(unix.SIGKILL)
+	if err := cmd.Wait(); err == nil {
+		t.Error("Send(SIGKILL): the process ended well, want it killed")
+	}
+}
+
+// KillAs stops all of a user for a moment. What is outside the tree goes on, and so does what belongs to others.
+func TestKillAs(t *testing.T) {
+	boxtest.NeedsRoot(t)
+	const uid = 54321
+	as := func(a *syscall.SysProcAttr) { a.Credential = &syscall.Credential{Uid: uid, Gid: uid} }
+	inside, outside, other := boxtest.Mark(t)+"in", boxtest.Mark(t)+"out", boxtest.Mark(t)+"other"
+	tree := boxtest.Shell(t, inside, "sleep 600 & setsid sleep 600 & sleep 600; true", as)
+	bystander := boxtest.Shell(t, outside, "exec sleep 600", as)
+	boxtest.Shell(t, other, "exec sleep 600")
+	eventually.True(t, eventually.Patience, "all have started", func() bool {
+		return len(boxtest.Marked(inside)) == 4 && len(boxtest.Marked(outside)) == 1 && len(boxtest.Marked(other)) == 1
+	})
+	if got := len(KillAs(tree.Process.Pid, uid)); got != 3 {
+		t.Errorf("KillAs returned %d processes, want 3: all below the shell", got)
+	}
+	eventually.True(t, eventually.Patience, "the tree is dead", func() bool { return len(boxtest.Marked(inside)) <= 1 })
+	for _, mark := range []string{outside, other} {
+		if len(boxtest.Marked(mark)) != 1 {
+			t.Errorf("%s: killed, want it alive", mark)
+		}
+	}
+	eventually.True(t, eventually.Patience, "the bystander goes on", func() bool {
+		p, ok := readProcess(bystander.Process.Pid, make([]byte, 1024))
+		return ok && !p.stopped()
+	})
+	if u, e := unix.Getuid(), unix.Geteuid(); u != 0 || e != 0 {
+		t.Errorf("this process is user %d, %d afterwards, want root", u, e)
+	}
+}
+
+// The thread that signals as a user must not be killed by that user: only its effective user changes.
+func TestSignalUserKeepsRealUser(t *testing.T) {
+	boxtest.NeedsRoot(t)
+	const uid = 54322
+	mark := boxtest.Mark(t)
+	// A killer of all that its user may kill, all the time.
+	boxtest.Shell(t, mark, "trap '' KILL TERM; while :; do kill -TERM -1; done 2>/dev/null", func(a *syscall.SysProcAttr) {
+		a.Credential = &syscall.Credential{Uid: uid, Gid: uid}
+	})
+	eventually.True(t, eventually.Patience, "the killer runs", func() bool { return len(boxtest.Marked(mark)) >= 1 })
+	for range 200 {
+		signalUser(uid, unix.SIGCONT)
+	}
+}
+
+func TestReap(t *testing.T) {
+	out := boxtest.Output(t, "reaper")
+	if want := "false true collected\n"; out != want {
+		t.Errorf("got %q, want %q", out, want)
+	}
+}
+
+func init() {
+	boxtest.Role("reaper", func() {
+		fork := func(script string) int {
+			pid, err := syscall.ForkExec("/bin/sh", []string{"sh", "-c", script}, nil)
+			if err != nil {
+				panic(err)
+			}
+			return pid
+		}
+		pid := fork("sleep 600")
+		first := Reap()
+		_ = unix.Kill(pid, unix.SIGKILL)
+		for !Reap() {
+			time.Sleep(time.Millisecond)
+		}
+		pid = fork("exit 3")
+		go ReapForever(nil) // nothing announces the end of the child
+		for deadline := time.Now().Add(eventually.Patience); ; time.Sleep(10 * time.Millisecond) {
+			if _, ok := readProcess(pid, make([]byte, 1024)); !ok {
+				break
+			}
+			if time.Now().After(deadline) {
+				_, _ = os.Stdout.WriteString("an ended child stays ")
+				break
+			}
+		}
+		_, _ = os.Stdout.WriteString(strconv.FormatBool(first) + " " + strconv.FormatBool(Reap()) + " collected\n")
+	})
+}

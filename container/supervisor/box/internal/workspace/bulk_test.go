@@ -1,0 +1,290 @@
+//go:build linux
+
+package workspace
+
+import (
+	"bufio"
+	"crypto/md5"
+	"crypto/sha256"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"slipway/container/supervisor/internal/wire"
+)
+
+// send writes the paths that a bulk operation reads.
+func (q request) send(paths ...string) request {
+	q.t.Helper()
+	w := bufio.NewWriter(q.Stream)
+	for _, p := range paths {
+		var e wire.Enc
+		e.Str(p)
+		if err := wire.WriteRecord(w, &e); err != nil {
+			q.t.Fatal(err)
+		}
+	}
+	if err := w.Flush(); err != nil {
+		q.t.Fatal(err)
+	}
+	if err := q.CloseWrite(); err != nil {
+		q.t.Fatal(err)
+	}
+	return q
+}
+
+func TestHash(t *testing.T) {
+	r := setup(t)
+	r.makeTree("a/", "a/f", "g", "l -> g")
+	big := strings.Repeat("0123456789", 50_000)
+	r.do(func(dir string) error { return os.WriteFile(filepath.Join(dir, "big"), []byte(big), 0o644) })
+	paths := []string{"a/f", "no", "a", "l", "../x", "big", "a/f"}
+	content := map[string]string{"a/f": "content of a/f", "big": big}
+	codes := map[string]wire.Code{"no": wire.CodeNotFound, "a": wire.CodeNotRegular, "l": wire.CodeNotRegular, "../x": wire.CodePath}
+	data, st, _ := r.open(wire.KindHash, nil).send(paths...).end()
+	if st.Code != wire.CodeOK {
+		t.Fatalf("got %+v, want OK", st)
+	}
+	i := 0
+	records(t, data, func(d *wire.Dec) {
+		p := paths[i]
+		i++
+		st, size := wire.GetStatus(d), d.Int()
+		m, s := d.Raw(md5.Size), d.Raw(sha256.Size)
+		if st.Code != codes[p] {
+			t.Errorf("%s: got %+v, want code %d", p, st, codes[p])
+		}
+		if st.Code != wire.CodeOK {
+			return
+		}
+		wm, ws := md5.Sum([]byte(content[p])), sha256.Sum256([]byte(content[p]))
+		if size != int64(len(content[p])) || !slices.Equal(m, wm[:]) || !slices.Equal(s, ws[:]) {
+			t.Errorf("%s: got size %d and other sums, want those of its %d bytes", p, size, len(content[p]))
+		}
+	})
+	if i != len(paths) {
+		t.Errorf("got %d answers, want %d", i, len(paths))
+	}
+}
+
+// readAnswer is one file of ReadAll as it travels.
+type readAnswer struct {
+	before, after wire.Info
+	code          wire.Code
+	content       string
+}
+
+func answers(t *testing.T, data []byte) (all []readAnswer) {
+	t.Helper()
+	in := bufio.NewReader(strings.NewReader(string(data)))
+	var buf []byte
+	next := func() *wire.Dec {
+		d, err := wire.ReadRecord(in, &buf)
+		if err != nil {
+			t.Fatalf("read record: %v", err)
+		}
+		return d
+	}
+	for {
+		if _, err := in.Peek(1); err == io.EOF {
+			return all
+		}
+		var a readAnswer
+		d := next()
+		a.code, a.before = wire.GetStatus(d).Code, wire.GetInfo(d)
+		for a.code == wire.CodeOK {
+			piece := next().Rest()
+			if len(piece) == 0 {
+				d = next()
+				a.code, a.after = wire.GetStatus(d).Code, wire.GetInfo(d)
+				break
+			}
+			a.content += string(piece)
+		}
+		all = append(all, a)
+	}
+}
+
+func TestReadAll(t *testing.T) {
+	r := setup(t)
+	r.makeTree("a/", "a/f", "empty", "l -> empty")
+	big := strings.Repeat("0123456789", 50_000) // several records
+	r.do(func(dir string) error { return os.WriteFile(filepath.Join(dir, "big"), []byte(big), 0o644) })
+	r.do(func(dir string) error { return os.Truncate(filepath.Join(dir, "empty"), 0) })
+	data, st, _ := r.open(wire.KindReadAll, nil).send("a/f", "no", "empty", "l", "big", "a").end()
+	if st.Code != wire.CodeOK {
+		t.Fatalf("got %+v, want OK", st)
+	}
+	want := []readAnswer{
+		{content: "content of a/f"},
+		{code: wire.CodeNotFound},
+		{},
+		{code: wire.CodeNotRegular},
+		{content: big},
+		{code: wire.CodeNotRegular},
+	}
+	got := answers(t, data)
+	if len(got) != len(want) {
+		t.Fatalf("got %d answers, want %d", len(got), len(want))
+	}
+	for i, a := range got {
+		if a.code != want[i].code || a.content != want[i].content {
+			t.Errorf("answer %d: got code %d and %d bytes, want %d and %d", i, a.code, len(a.content), want[i].code, len(want[i].content))
+		}
+		if a.code == wire.CodeOK && a.before != a.after {
+			t.Errorf("answer %d: got %+v before and %+v after, want both the same", i, a.before, a.after)
+		}
+	}
+}
+
+// A file that changes while it is read gives at most the bytes that it had at first, and another Info afterwards.
+func TestReadAllOfChangingFile(t *testing.T) {
+	r := setup(t)
+	const size = 3 * wire.Window
+	file := filepath.Join(r.dir, "f")
+	r.do(func(string) error { return os.WriteFile(file, make([]byte, size), 0o644) })
+	q := r.open(wire.KindReadAll, nil).send("f")
+	_, first, err := q.Next() // it has begun; the rest waits for this reader
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := slices.Clone(first)
+	r.do(func(string) error {
+		f, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		_, err = f.WriteString("more")
+		return err
+	})
+	rest, _, _ := q.end()
+	got := answers(t, append(data, rest...))
+	if len(got) != 1 || len(got[0].content) != size {
+		t.Fatalf("got %d files of %d bytes, want 1 of %d", len(got), len(got[0].content), size)
+	}
+	if got[0].before.Size != size || got[0].after.Size != size+4 {
+		t.Errorf("sizes: got %d before, %d after; want %d, %d", got[0].before.Size, got[0].after.Size, size, size+4)
+	}
+}
+
+// writeAll sends entries with their contents, and returns the infos by index.
+func (r *rig) writeAll(entries []wire.Entry, contents map[string]string) (map[uint64]wire.Info, wire.Status) {
+	r.t.Helper()
+	q := r.open(wire.KindWriteAll, nil)
+	done := make(chan struct{})
+	go func() { // the answers come meanwhile
+		defer close(done)
+		w := bufio.NewWriter(q.Stream)
+		for _, n := range entries {
+			var e wire.Enc
+			n.Put(&e)
+			if wire.WriteRecord(w, &e) != nil {
+				return
+			}
+			if _, err := w.WriteString(contents[n.Path]); err != nil {
+				return
+			}
+		}
+		if w.Flush() == nil {
+			_ = q.CloseWrite()
+		}
+	}()
+	data, st, _ := q.end()
+	<-done
+	infos := map[uint64]wire.Info{}
+	records(r.t, data, func(d *wire.Dec) { index := d.Uint(); infos[index] = wire.GetInfo(d) })
+	return infos, st
+}
+
+// A folder gets its mode and time at the end: before, it must be writable, and new files change its time.
+func TestWriteAll(t *testing.T) {
+	r := setup(t)
+	r.makeTree("old", "f", "l2 -> /etc/passwd", "keep/", "keep/in")
+	r.do(func(dir string) error { return os.Link(filepath.Join(dir, "f"), filepath.Join(dir, "hard")) })
+	when := time.Date(2020, 1, 2, 3, 4, 5, 678, time.UTC).UnixNano()
+	entries := []wire.Entry{
+		{Path: "ro", Type: 'd', Mode: 0o555, ModTime: when, HasTime: true},
+		{Path: "ro/sub", Type: 'd', Mode: 0o500, ModTime: when, HasTime: true},
+		{Path: "ro/sub/f", Type: 'f', Mode: 0o640, Size: 6},
+		{Path: "f", Type: 'f', Mode: 0o4755, Size: 3, ModTime: when, HasTime: true},
+		{Path: "l2", Type: 'f', Mode: 0o600},
+		{Path: "l", Type: 'l', Target: "../x", ModTime: when, HasTime: true},
+		{Path: "keep", Type: 'd', Mode: 0o700},
+		{Path: "new/on/the/way", Type: 'f', Mode: 0o644, Size: 1},
+		{Path: "old", Type: 'd', Mode: 0o755}, // in the place of a file
+	}
+	infos, st := r.writeAll(entries, map[string]string{"ro/sub/f": "inside", "f": "new", "new/on/the/way": "x"})
+	if st.Code != wire.CodeOK || len(infos) != len(entries) {
+		t.Fatalf("got %d entries, %+v; want %d, OK", len(infos), st, len(entries))
+	}
+	for i, n := range entries {
+		got := infos[uint64(i)]
+		_, _, d := r.call(wire.KindStat, path(n.Path))
+		if now := wire.GetInfo(d); got != now {
+			t.Errorf("%s: got %+v, Stat says %+v", n.Path, got, now)
+		}
+		if got.Path != n.Path || got.Type != n.Type || got.Target != n.Target || n.Type != 'l' && got.Mode != n.Mode {
+			t.Errorf("%s: got %+v, want type %c, mode %o, target %q", n.Path, got, n.Type, n.Mode, n.Target)
+		}
+		if n.HasTime && got.ModTime != when {
+			t.Errorf("%s: got time %d, want %d", n.Path, got.ModTime, when)
+		}
+	}
+	for name, want := range map[string]string{"ro/sub/f": "inside", "f": "new", "hard": "content of f", "l2": "", "keep/in": "content of keep/in"} {
+		if b, err := os.ReadFile(filepath.Join(r.dir, name)); err != nil || string(b) != want {
+			t.Errorf("%s: got %q, %v; want %q", name, b, err, want)
+		}
+	}
+}
+
+func TestWriteAllErrors(t *testing.T) {
+	r := setup(t)
+	r.makeTree("dir/", "out -> /tmp", "f")
+	for _, tt := range []struct {
+		name  string
+		entry wire.Entry
+		text  string // the content that is sent
+		want  wire.Code
+	}{
+		{"above", wire.Entry{Path: "../x", Type: 'f'}, "", wire.CodePath},
+		{"through a link", wire.Entry{Path: "out/x", Type: 'f'}, "", wire.CodePath},
+		{"over a folder", wire.Entry{Path: "dir", Type: 'f'}, "", wire.CodeExists},
+		{"below a file", wire.Entry{Path: "f/x", Type: 'f'}, "", wire.CodeExists},
+		{"a device", wire.Entry{Path: "dev", Type: 'o'}, "", wire.CodeUnsupported},
+		{"short content", wire.Entry{Path: "s", Type: 'f', Size: 5}, "abc", wire.CodeOther},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			within(t, tt.name, func() {
+				if _, st := r.writeAll([]wire.Entry{tt.entry}, map[string]string{tt.entry.Path: tt.text}); st.Code != tt.want {
+					t.Errorf("got %+v, want code %d", st, tt.want)
+				}
+			})
+		})
+	}
+}
+
+// A file system without room says so, with the path.
+func TestNoSpace(t *testing.T) {
+	r := setup(t)
+	small := filepath.Join(r.dir, "small")
+	if err := os.Mkdir(small, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("tmpfs", small, "tmpfs", 0, "size=64k,mode=0777"); err != nil {
+		t.Skipf("needs to mount a small file system: %v", err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(small, unix.MNT_DETACH) })
+	if st := r.write("small/x", strings.Repeat("x", 4<<20), 0o644); st.Code != wire.CodeNoSpace || !strings.Contains(st.Message, "small/x") {
+		t.Errorf("write: got %+v, want no space, with the path", st)
+	}
+	if list, _ := os.ReadDir(small); len(list) != 0 {
+		t.Errorf("after a failed write there are %v, want nothing", list)
+	}
+}
