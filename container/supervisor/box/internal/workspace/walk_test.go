@@ -121,10 +121,10 @@ func (r *rig) deep(depth int) int {
 // A list of more entries than a window holds waits for its reader, and is complete.
 func TestListOfMany(t *testing.T) {
 	r := setup(t)
-	const n = 9000
+	const n = 2000
 	r.do(func(dir string) error {
 		for i := range n {
-			if err := os.WriteFile(filepath.Join(dir, strconv.Itoa(i)), nil, 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, strings.Repeat("long", 40)+strconv.Itoa(i)), nil, 0o644); err != nil {
 				return err
 			}
 		}

@@ -1,0 +1,472 @@
+//go:build linux
+
+package step
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"slipway/container/supervisor/box/internal/boxtest"
+	"slipway/container/supervisor/internal/wire"
+	"slipway/test/eventually"
+)
+
+// The pool starts the test's program again, as a step process.
+func init() {
+	if len(os.Args) == 2 && os.Args[0] == "box" && (os.Args[1] == Arg || os.Args[1] == ArgAlone) {
+		if err := Run(os.Args[1] == ArgAlone); err != nil {
+			_, _ = os.Stderr.WriteString("step process: " + err.Error() + "\n")
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+}
+
+// rig is a pool, and what its commands have printed.
+type rig struct {
+	*Pool
+	t    *testing.T
+	mark string
+	dir  string // where commands run
+}
+
+func setup(t *testing.T) *rig {
+	t.Helper()
+	boxtest.NeedsShield(t)
+	r := &rig{Pool: NewPool(), t: t, mark: boxtest.Mark(t), dir: t.TempDir()}
+	t.Cleanup(func() {
+		for _, s := range r.idle {
+			r.Drop(s)
+		}
+		boxtest.Gone(t, r.mark)
+	})
+	return r
+}
+
+// command is a shell script as this process's user.
+func (r *rig) command(script string, change ...func(*wire.Command)) wire.Command {
+	cmd := wire.Command{
+		Args: []string{"/bin/sh", "-c", script}, Dir: r.dir, UID: os.Geteuid(), GID: os.Getegid(),
+		Env: []string{"PATH=" + os.Getenv("PATH"), r.mark},
+	}
+	for _, c := range change {
+		c(&cmd)
+	}
+	return cmd
+}
+
+func timeout(d, grace time.Duration) func(*wire.Command) {
+	return func(c *wire.Command) { c.Timeout, c.Grace = d, grace }
+}
+
+// started is a command under way.
+type started struct {
+	*Proc
+	r   *rig
+	out *os.File
+}
+
+// start runs cmd in proc, with its output in a file.
+func (r *rig) start(proc *Proc, cmd wire.Command) started {
+	r.t.Helper()
+	out, err := os.CreateTemp(r.t.TempDir(), "out")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() { _ = out.Close() })
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer null.Close()
+	if err := proc.Start(cmd, [3]int{int(null.Fd()), int(out.Fd()), int(out.Fd())}); err != nil {
+		r.t.Fatalf("start: %v", err)
+	}
+	return started{proc, r, out}
+}
+
+// printed waits until the command has printed text.
+func (s started) printed(text string) {
+	s.r.t.Helper()
+	eventually.True(s.r.t, eventually.Patience, "the command prints "+text, func() bool { return strings.Contains(s.output(), text) })
+}
+
+func (s started) output() string {
+	b, _ := os.ReadFile(s.out.Name())
+	return string(b)
+}
+
+// end waits for the command's end, and checks that nothing of it is left.
+func (s started) end() wire.Exit {
+	s.r.t.Helper()
+	timer := time.AfterFunc(3*eventually.Patience, s.Kill) // it hangs
+	defer timer.Stop()
+	x, err := s.Wait()
+	if err != nil {
+		s.r.t.Fatalf("wait: %v", err)
+	}
+	if left := boxtest.Marked(s.r.mark); len(left) > 0 {
+		s.r.t.Errorf("after the end of the command: processes %v, want none", left)
+	}
+	return x
+}
+
+// run runs one command in a process of the pool.
+func (r *rig) run(cmd wire.Command) (wire.Exit, string) {
+	r.t.Helper()
+	proc := r.take()
+	s := r.start(proc, cmd)
+	x := s.end()
+	r.Give(proc)
+	return x, s.output()
+}
+
+func (r *rig) take() *Proc {
+	r.t.Helper()
+	proc, err := r.Take()
+	if err != nil {
+		r.t.Fatalf("take: %v", err)
+	}
+	return proc
+}
+
+func TestExit(t *testing.T) {
+	r := setup(t)
+	for _, tt := range []struct {
+		script       string
+		code, signal int
+		output       string
+	}{
+		{"exit 37", 37, 0, ""},
+		{"echo out; echo err >&2", 0, 0, "out\nerr\n"},
+		{"kill -9 $$", 137, 9, ""},
+		{"kill -TERM $$", 143, 15, ""},
+		{"exit 137", 137, 0, ""},
+		{"umask; pwd; echo $#", 0, 0, "0022\n" + r.dir + "\n0\n"},
+		{"grep NoNewPrivs /proc/self/status", 0, 0, "NoNewPrivs:\t1\n"},
+		{"ls /proc/self/fd | wc -l", 0, 0, "4\n"}, // 0, 1, 2, and the one of ls itself: nothing of the step process
+		{"cat", 0, 0, ""},
+	} {
+		x, out := r.run(r.command(tt.script))
+		if x.Code != tt.code || x.Signal != tt.signal || out != tt.output || x.TimedOut || x.Canceled || x.Leftovers != 0 || x.Lost != "" {
+			t.Errorf("%s: got %+v, %q; want code %d, signal %d, %q", tt.script, x, out, tt.code, tt.signal, tt.output)
+		}
+	}
+}
+
+// Usage is that of the whole tree, and of this command alone.
+func TestUsage(t *testing.T) {
+	r := setup(t)
+	x, _ := r.run(r.command("(i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done) & wait; head -c 30000000 /dev/zero | tail -c 20000000 >/dev/null"))
+	if x.CPU < 10*time.Millisecond || x.MaxRSS < 19<<20 || x.Duration < x.CPU/8 {
+		t.Errorf("got CPU %v, MaxRSS %d, Duration %v; want the child's time and 20 MB", x.CPU, x.MaxRSS, x.Duration)
+	}
+	if x, _ = r.run(r.command("true")); x.CPU > 500*time.Millisecond || x.MaxRSS > 19<<20 {
+		t.Errorf("the next command: got CPU %v, MaxRSS %d; want its own", x.CPU, x.MaxRSS)
+	}
+}
+
+const (
+	hidden = "setsid sleep 600 & nohup sleep 600 >/dev/null 2>&1 & (setsid sh -c 'sleep 600 & touch up; sleep 600' &) ; until [ -e up ]; do sleep 0.02; done; rm up; echo ready; "
+	deaf   = `trap "" TERM; setsid sh -c "trap '' TERM; touch up; while :; do sleep 0.1; done" & until [ -e up ]; do sleep 0.02; done; rm up; echo ready; while :; do sleep 0.1; done`
+	sleeps = "sleep 600; true"
+)
+
+// A command that is ended from outside is over only when its whole tree is.
+func TestEndedFromOutside(t *testing.T) {
+	for _, tt := range []struct {
+		name, script string
+		grace        time.Duration
+		end          func(started)
+		want         func(wire.Exit) bool
+	}{
+		{"cancel without grace", hidden + sleeps, 0, started.Cancel, func(x wire.Exit) bool { return x.Canceled && x.Signal == 9 }},
+		{"cancel with grace", hidden + sleeps, time.Minute, started.Cancel, func(x wire.Exit) bool { return x.Canceled && x.Signal == 15 }},
+		{"cancel of a deaf tree", deaf, 300 * time.Millisecond, started.Cancel, func(x wire.Exit) bool { return x.Canceled && x.Signal == 9 }},
+		{"cancel of a stopped leader", "echo ready; kill -STOP $$; " + sleeps, time.Minute, started.Cancel, func(x wire.Exit) bool { return x.Canceled && x.Signal == 15 }},
+		{"stop with grace", hidden + sleeps, 0, func(s started) { s.Stop(time.Minute) }, func(x wire.Exit) bool { return x.Canceled && x.Signal == 15 }},
+		{"stop at once is more urgent than a cancel", deaf, time.Hour, func(s started) { s.Cancel(); s.Stop(0) }, func(x wire.Exit) bool { return x.Canceled && x.Signal == 9 }},
+		{"a second gentle stop changes nothing", deaf, 500 * time.Millisecond, func(s started) { s.Cancel(); s.Stop(time.Hour) }, func(x wire.Exit) bool { return x.Canceled && x.Signal == 9 }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := setup(t)
+			proc := r.take()
+			s := r.start(proc, r.command(tt.script, timeout(0, tt.grace)))
+			s.printed("ready")
+			tt.end(s)
+			if x := s.end(); !tt.want(x) || x.TimedOut {
+				t.Errorf("got %+v", x)
+			}
+			if x := r.start(proc, r.command("exit 5")).end(); x.Code != 5 || x.Canceled || x.Signal != 0 || x.Leftovers != 0 {
+				t.Errorf("the next command of this process: got %+v, want code 5 and nothing of the one before", x)
+			}
+			r.Drop(proc)
+		})
+	}
+}
+
+func TestTimeout(t *testing.T) {
+	r := setup(t)
+	for _, tt := range []struct {
+		script string
+		grace  time.Duration
+		signal int
+	}{
+		{"sleep 600; true", 0, 9},
+		{"sleep 600; true", time.Minute, 15},
+		{"trap '' TERM; while :; do sleep 0.1; done", 200 * time.Millisecond, 9},
+	} {
+		begin := time.Now()
+		x, _ := r.run(r.command(tt.script, timeout(eventually.Settled, tt.grace)))
+		if !x.TimedOut || x.Canceled || x.Signal != tt.signal || x.Duration < eventually.Settled {
+			t.Errorf("%s: got %+v, want it timed out by signal %d after %v", tt.script, x, tt.signal, eventually.Settled)
+		}
+		if took := time.Since(begin); took > eventually.Settled+eventually.Patience {
+			t.Errorf("%s: took %v, want at most %v", tt.script, took, eventually.Settled+eventually.Patience)
+		}
+	}
+	if x, _ := r.run(r.command("exit 5")); x.Code != 5 || x.TimedOut {
+		t.Errorf("the next command: got %+v, want code 5, not timed out", x)
+	}
+}
+
+// What the leader leaves behind gets DrainTime, then TERM, then KILL, and is counted once each.
+func TestLeftovers(t *testing.T) {
+	r := setup(t)
+	x, out := r.run(r.command("(sh -c 'trap \"echo bye; exit\" TERM; touch polite; while :; do sleep 0.02; done' &) ; (setsid sh -c 'trap \"\" TERM; touch deaf; while :; do sleep 0.1; done' &); until [ -e polite ] && [ -e deaf ]; do sleep 0.02; done; exit 3"))
+	if x.Code != 3 || x.TimedOut || x.Canceled || x.Leftovers < 2 || x.Leftovers > 6 {
+		t.Errorf("got %+v, want code 3 and the two shells, with their sleeps at most, as leftovers", x)
+	}
+	if !strings.Contains(out, "bye\n") {
+		t.Errorf("output: got %q, want %q in it: TERM comes before KILL", out, "bye\n")
+	}
+	if least := DrainTime + leftoverGrace; x.Duration < least {
+		t.Errorf("Duration: got %v, want at least %v: drain and grace", x.Duration, least)
+	}
+}
+
+// The tail of a tree may end by itself within DrainTime.
+func TestDrain(t *testing.T) {
+	r := setup(t)
+	var x wire.Exit
+	var out string
+	for range 20 { // a busy machine may not give it the time
+		if x, out = r.run(r.command("(sleep 0.03; echo late) & echo early")); out == "early\nlate\n" && x.Leftovers == 0 {
+			return
+		}
+	}
+	t.Errorf("got %q with %d leftovers, want both lines without any", out, x.Leftovers)
+}
+
+// A cancel that comes while the rest of a tree has its time ends it at once, and changes nothing of the exit.
+func TestCancelWhileDraining(t *testing.T) {
+	s := &step{phase: draining, ended: true, pidfd: -1}
+	s.exit.Code = 3
+	s.cancel(time.Hour)
+	if s.phase != slaying || s.exit.Canceled || s.exit.Code != 3 {
+		t.Errorf("got phase %d, %+v; want slaying, and the exit as it was", s.phase, s.exit)
+	}
+	s = &step{phase: idle, pidfd: -1}
+	if s.cancel(0); s.phase != idle || !s.due.IsZero() {
+		t.Errorf("cancel without a command: got phase %d, due %v; want nothing changed", s.phase, s.due)
+	}
+}
+
+func TestPollTimeout(t *testing.T) {
+	now := time.Now()
+	for _, tt := range []struct {
+		name  string
+		phase phase
+		due   time.Duration // 0: none
+		want  int           // milliseconds
+	}{
+		{"without a command", idle, 0, 3_600_000},
+		{"an end that nothing announces", running, 0, 1000},
+		{"a far deadline", running, time.Hour, 1000},
+		{"a near one, rounded up", running, 10*time.Millisecond + time.Microsecond, 11},
+		{"a deadline within the millisecond", terming, 100 * time.Microsecond, 1},
+		{"one that has passed", slaying, -time.Second, 0},
+	} {
+		s := &step{phase: tt.phase}
+		if tt.due != 0 {
+			s.due = now.Add(tt.due)
+		}
+		if got := s.pollTimeout(now); got != tt.want {
+			t.Errorf("%s: got %d ms, want %d", tt.name, got, tt.want)
+		}
+		if got, want := s.isDue(now), tt.due < 0; got != want {
+			t.Errorf("%s: due %t, want %t", tt.name, got, want)
+		}
+	}
+}
+
+// When the box is gone the step process kills the tree and ends.
+func TestBoxGone(t *testing.T) {
+	r := setup(t)
+	proc := r.take()
+	s := r.start(proc, r.command(hidden+sleeps))
+	s.printed("ready")
+	r.Drop(proc)
+	boxtest.Gone(t, r.mark)
+	ends(t, proc)
+}
+
+// ends waits until the step process has ended.
+func ends(t *testing.T, proc *Proc) {
+	t.Helper()
+	eventually.True(t, eventually.Patience, "the step process ends", func() bool {
+		var status unix.WaitStatus
+		pid, err := unix.Wait4(proc.pid, &status, unix.WNOHANG, nil)
+		return pid == proc.pid || errors.Is(err, unix.ECHILD)
+	})
+}
+
+// A leader dies with its step process, and how it ended is not known.
+func TestStepProcessDies(t *testing.T) {
+	r := setup(t)
+	proc := r.take()
+	s := r.start(proc, r.command("echo ready; exec sleep 600"))
+	s.printed("ready")
+	proc.Kill()
+	if x, err := s.Wait(); !errors.Is(err, io.EOF) {
+		t.Errorf("Wait: got %+v, %v; want the end of the socket", x, err)
+	}
+	boxtest.Gone(t, r.mark)
+	r.Drop(proc)
+	ends(t, proc)
+}
+
+func TestMalformedOrder(t *testing.T) {
+	r := setup(t)
+	proc := r.take()
+	if err := sendFDs(proc.control, wire.AppendFrame(nil, wire.Open, 0, []byte{1, 2, 3})); err != nil {
+		t.Fatal(err)
+	}
+	if x, err := proc.Wait(); err != nil || x.Lost == "" {
+		t.Errorf("got %+v, %v; want it lost", x, err)
+	}
+	proc.send(wire.Stop, []byte{1}) // no grace: left alone
+	if x := r.start(proc, r.command("exit 4")).end(); x.Code != 4 {
+		t.Errorf("the next command: got %+v, want code 4", x)
+	}
+	r.Drop(proc)
+}
+
+// A command is likelier to be killed for memory than its step process.
+func TestOOMScore(t *testing.T) {
+	r := setup(t)
+	proc := r.take()
+	s := r.start(proc, r.command("cat /proc/self/oom_score_adj /proc/"+strconv.Itoa(proc.pid)+"/oom_score_adj"))
+	s.end()
+	r.Drop(proc)
+	lines := strings.Fields(s.output())
+	if len(lines) != 2 {
+		t.Skipf("needs to read the scores: got %q", s.output())
+	}
+	command, _ := strconv.Atoi(lines[0])
+	own, _ := strconv.Atoi(lines[1])
+	if command != min(own+300, 1000) {
+		t.Errorf("score of the command: got %d, want 300 more than %d", command, own)
+	}
+}
+
+func TestPool(t *testing.T) {
+	r := setup(t)
+	r.Fill()
+	r.Fill()
+	if len(r.idle) != 1 {
+		t.Fatalf("after two calls of Fill: got %d idle processes, want 1", len(r.idle))
+	}
+	spare := r.idle[0]
+	if got := r.take(); got != spare || !r.Owns(spare.pid) || r.Owns(os.Getpid()) {
+		t.Errorf("Take: got another process than the spare one, or Owns is wrong")
+	}
+	all := []*Proc{spare}
+	for range spares {
+		all = append(all, r.take())
+	}
+	for _, p := range all {
+		r.Give(p)
+	}
+	if len(r.idle) != spares || !slices.Equal(r.idle, all[:spares]) {
+		t.Errorf("after %d calls of Give: got %d idle processes, want %d", len(all), len(r.idle), spares)
+	}
+	last := all[len(all)-1]
+	ends(t, last)
+	if r.Owns(last.pid) {
+		t.Error("Owns is true for a process that was given up")
+	}
+	r.Close()
+	for range spares {
+		r.Drop(r.take()) // idle ones may still be taken
+	}
+	if p, err := r.Take(); !errors.Is(err, errClosed) {
+		t.Errorf("Take of a closed pool: got %v, %v; want %v", p, err, errClosed)
+	}
+	if r.Fill(); len(r.idle) != 0 {
+		t.Error("Fill of a closed pool has started a process")
+	}
+}
+
+// Many at once: no exit is lost or mixed up.
+func TestManyAtOnce(t *testing.T) {
+	r := setup(t)
+	type result struct{ got, want int }
+	results := make(chan result)
+	slots := make(chan struct{}, 8)
+	const n = 100
+	for i := range n {
+		go func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			proc, err := r.Take()
+			if err != nil {
+				results <- result{-1, i}
+				return
+			}
+			null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+			if err == nil {
+				fd := int(null.Fd())
+				err = proc.Start(r.command("exit "+strconv.Itoa(i)), [3]int{fd, fd, fd})
+				_ = null.Close()
+			}
+			x, werr := proc.Wait()
+			r.Give(proc)
+			if err != nil || werr != nil || x.TimedOut {
+				x.Code = -1
+			}
+			results <- result{x.Code, i}
+		}()
+	}
+	for range n {
+		if got := <-results; got.got != got.want {
+			t.Errorf("got code %d, want %d", got.got, got.want)
+		}
+	}
+}
+
+// A file that the box forgot to close at exec does not reach a command.
+func TestInheritsNothing(t *testing.T) {
+	r := setup(t)
+	secret := filepath.Join(t.TempDir(), "secret")
+	fd, err := unix.Open(secret, unix.O_CREAT|unix.O_RDWR, 0o600) // without close-on-exec
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	proc := r.take()
+	defer r.Drop(proc)
+	s := r.start(proc, r.command("ls -l /proc/self/fd"))
+	if s.end(); strings.Contains(s.output(), secret) {
+		t.Errorf("got the open files\n%s\nwant none of the box among them", s.output())
+	}
+}
