@@ -28,7 +28,15 @@ func TestBaseEnv(t *testing.T) {
 	if err := os.Unsetenv("CI"); err != nil { // Setenv restores it at the end
 		t.Fatal(err)
 	}
+	for _, key := range []string{"PWD", "OLDPWD", "SHLVL", "TERM", "GOMAXPROCS"} { // those of the box's process
+		t.Setenv(key, "box")
+	}
 	env := baseEnv("/tmp", []string{"OWN=1"})
+	for _, key := range []string{"PWD", "OLDPWD", "SHLVL", "TERM", "GOMAXPROCS"} {
+		if got := valueOf(env, key); got != "" {
+			t.Errorf("%s = %q, want it left out", key, got)
+		}
+	}
 	for key, want := range map[string]string{"HOME": "/tmp", "FROM_IMAGE": "yes", "PATH": "/image/bin", "OWN": "1", "CI": "true"} {
 		if got := valueOf(env, key); got != want {
 			t.Errorf("%s = %q, want %q", key, got, want)
