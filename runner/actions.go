@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"slipway/container"
+	"slipway/internal/hint"
 	"slipway/job"
 )
 
@@ -120,7 +121,7 @@ func (a *attempt) fileAction(ctx context.Context, s *job.Step, out *output, r *j
 	reason, own := judgeFile(err)
 	switch {
 	case own:
-		r.Status, r.Reason, r.Message = job.StepFailed, reason, a.hintDisk(err.Error(), err)
+		r.Status, r.Reason, r.Message = job.StepFailed, reason, a.hintDisk(hint.Text(err), err)
 	case ctx.Err() != nil:
 		r.Status, r.Reason, r.Message = stepStopped(context.Cause(ctx))
 	default:

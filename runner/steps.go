@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"slipway/internal/hint"
 	"slipway/job"
 )
 
@@ -184,7 +185,7 @@ func (a *attempt) try(ctx context.Context, act *Action) (job.StepResult, *spool,
 	if err == nil {
 		return r, out.log, nil
 	}
-	r.Status, r.Message = job.StepErrored, err.Error()
+	r.Status, r.Message = job.StepErrored, hint.Text(err)
 	if ctx.Err() != nil {
 		r.Status, r.Reason, r.Message = stepStopped(context.Cause(ctx))
 	} else {

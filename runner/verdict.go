@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"slipway/container"
+	"slipway/internal/hint"
 	"slipway/job"
 	wsync "slipway/sync"
 )
@@ -59,7 +60,7 @@ func judge(phase string, err, cause error) verdict {
 	if cause != nil {
 		return stopped(cause)
 	}
-	v := verdict{reason: reasonOf(phase, err), message: err.Error()}
+	v := verdict{reason: reasonOf(phase, err), message: hint.Text(err)}
 	var f *fault
 	if errors.As(err, &f) {
 		v.reason, v.final = f.reason, f.final

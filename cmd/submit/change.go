@@ -11,6 +11,7 @@ import (
 
 	"slipway/cmd/internal/cli"
 	"slipway/cmd/internal/sanitize"
+	"slipway/internal/hint"
 	"slipway/job"
 )
 
@@ -109,7 +110,7 @@ func (a *app) deadAction(use, short, done string, do func(job.Client, context.Co
 			return a.withClient(cmd, func(ctx context.Context, c job.Client) error {
 				err := do(c, ctx, ids[0]) // it says what was to be done
 				if errors.Is(err, job.ErrNotFound) {
-					return fmt.Errorf("%w\nsubmit dead list shows those that are", err)
+					return hint.With(err, "submit dead list shows those that are")
 				}
 				if err != nil {
 					return err

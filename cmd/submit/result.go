@@ -12,6 +12,7 @@ import (
 	"slipway/cmd/internal/display"
 	"slipway/cmd/internal/exit"
 	"slipway/cmd/internal/watch"
+	"slipway/internal/hint"
 	"slipway/job"
 	"slipway/job/follow"
 )
@@ -83,5 +84,5 @@ func explainUnknown(err error) error {
 	if !errors.Is(err, job.ErrNotFound) {
 		return err
 	}
-	return fmt.Errorf("%w\nWhat is known of a job goes %d days after its end; submit list shows the jobs that are known. Another installation's have another --nats-prefix", err, keptDays)
+	return hint.With(err, "What is known of a job goes %d days after its end; submit list shows the jobs that are known. Another installation's have another --nats-prefix", keptDays)
 }

@@ -18,6 +18,7 @@ import (
 	"slipway/cmd/internal/sanitize"
 	"slipway/container"
 	"slipway/container/docker"
+	"slipway/internal/hint"
 	"slipway/job"
 )
 
@@ -115,14 +116,7 @@ func (d *doctor) say(check string, s status, detail, advice string) {
 	d.report(finding{Check: check, Status: s, Detail: detail, Advice: advice})
 }
 
-// sayError splits what went wrong from what to do, which our errors carry in their last line.
-func (d *doctor) sayError(check string, err error) {
-	what, advice := err.Error(), ""
-	if i := strings.LastIndexByte(what, '\n'); i >= 0 {
-		what, advice = what[:i], what[i+1:]
-	}
-	d.say(check, fail, what, advice)
-}
+func (d *doctor) sayError(check string, err error) { d.say(check, fail, err.Error(), hint.Of(err)) }
 
 func (d *doctor) settings(environ []string) {
 	for _, v := range d.config.unknownEnv(environ) {

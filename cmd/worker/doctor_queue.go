@@ -37,7 +37,7 @@ func (d *doctor) queue(ctx context.Context) {
 	}
 	switch {
 	case err != nil:
-		d.say("queue", fail, err.Error(), adviseQueue(err))
+		d.sayError("queue", d.config.nats.Explain(err))
 	case missing != "":
 		d.say("queue", warn, missing, "worker serve makes what is missing at its start, and worker doctor --setup now; "+
 			"if workers have served this queue before, --nats-prefix (SLIPWAY_NATS_PREFIX) or --queues (SLIPWAY_QUEUES) is mistyped")
@@ -74,17 +74,6 @@ func lookAtQueue(ctx context.Context, conn *natsqueue.Conn, prefix string) (miss
 		wrong = slices.DeleteFunc(wrong, func(err error) bool { return !isDenied(err) })
 	}
 	return "not there yet: " + strings.Join(names, ", "), errors.Join(wrong...)
-}
-
-// adviseQueue says what to do about an error of the queue. One that says so itself gets no advice.
-func adviseQueue(err error) string {
-	switch {
-	case isDenied(err):
-		return "give these rights to the account of --nats-creds (SLIPWAY_NATS_CREDS), or of the user in --nats-url (SLIPWAY_NATS_URL)"
-	case errors.Is(err, job.ErrUnavailable):
-		return "look at the nats-server's log: the connection stands, and it does not answer"
-	}
-	return ""
 }
 
 func isDenied(err error) bool {

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"slipway/internal/hint"
 	"slipway/job"
 	"slipway/job/natsqueue"
 	"slipway/job/natsqueue/natsserver"
@@ -105,7 +106,7 @@ func (e *embedded) startStore(ctx context.Context, listen bool) (err error) {
 		Dir: filepath.Join(e.dir, "s3"), Addr: addr, AccessKey: keys.AccessKey, SecretKey: keys.SecretKey,
 	})
 	if err != nil {
-		return fmt.Errorf("%w\nThe folder must be on a file system with extended attributes: choose another one with --data", err)
+		return hint.With(err, "The folder must be on a file system with extended attributes: choose another one with --data")
 	}
 	if keys == (storeKeys{}) {
 		if err := (storeKeys{e.gateway.AccessKey, e.gateway.SecretKey}).save(e.dir); err != nil {

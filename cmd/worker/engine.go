@@ -11,6 +11,7 @@ import (
 	"slipway/cmd/internal/settings"
 	"slipway/container"
 	"slipway/container/local"
+	"slipway/internal/hint"
 )
 
 // toolConfig is what dev and run can be told.
@@ -57,7 +58,7 @@ func (t *toolConfig) provider(ctx context.Context) (container.Provider, error) {
 	}
 	p, err := t.docker.open(ctx)
 	if errors.Is(err, errNoEngine) {
-		return nil, fmt.Errorf("%w\nWithout an engine, --allow-local runs the steps %s. Only for jobs that you trust", err, unisolated)
+		return nil, hint.With(err, "%s. Without an engine, --allow-local runs the steps %s. Only for jobs that you trust", hint.Of(err), unisolated)
 	}
 	if err != nil {
 		return nil, err

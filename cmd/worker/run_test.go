@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"slipway/internal/hint"
 	"slipway/job"
 	wsync "slipway/sync"
 	"slipway/test/eventually"
@@ -157,8 +158,8 @@ func TestExplainStore(t *testing.T) {
 		wsync.ErrUnsafeStore: "If-None-Match",
 	} {
 		got := explainStore(fmt.Errorf("test the S3 store: %w", err))
-		if !errors.Is(got, err) || !strings.Contains(got.Error(), want) || strings.Count(got.Error(), "\n") != 1 {
-			t.Errorf("%v: got %q, want it to contain %q in a second line", err, got, want)
+		if !errors.Is(got, err) || !strings.Contains(hint.Of(got), want) || strings.Contains(got.Error()+hint.Of(got), "\n") {
+			t.Errorf("%v: got %q with hint %q, want a hint with %q, each in one line", err, got, hint.Of(got), want)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"slipway/container"
 	"slipway/container/docker"
+	"slipway/internal/hint"
 	"slipway/job/natsqueue"
 	"slipway/metrics"
 	"slipway/runner"
@@ -67,7 +68,7 @@ func (a *app) serve(ctx context.Context, c *config) (err error) {
 	defer func() { err = errors.Join(err, closeAll()) }()
 	s.say = func(format string, args ...any) { log.Info(fmt.Sprintf(format, args...)) }
 	started()
-	return s.run(ctx, a.sys.Interrupts)
+	return c.nats.Explain(s.run(ctx, a.sys.Interrupts))
 }
 
 // open makes a service of c. closeAll is to be called when it has ended.
@@ -134,7 +135,7 @@ func explainSetup(err error) error {
 	if !isDenied(err) {
 		return err
 	}
-	return fmt.Errorf("%w\nThe account given with --nats-creds (SLIPWAY_NATS_CREDS) needs the right to make them, or an administrator makes them once, with worker doctor --setup", err)
+	return hint.With(err, "The account given with --nats-creds (SLIPWAY_NATS_CREDS) needs the right to make them, or an administrator makes them once, with worker doctor --setup")
 }
 
 // closers are called in the reverse of the order in which they were added.
@@ -164,7 +165,7 @@ func (c *config) listen(ctx context.Context) (net.Listener, error) {
 	}
 	l, err := metrics.Listen(ctx, c.metricsAddr)
 	if err != nil {
-		return nil, fmt.Errorf("%w\nSet --metrics-addr or SLIPWAY_METRICS_ADDR to a free host:port, or to off", err)
+		return nil, hint.With(err, "Set --metrics-addr or SLIPWAY_METRICS_ADDR to a free host:port, or to off")
 	}
 	return l, nil
 }
@@ -191,7 +192,8 @@ func (c *dockerConfig) explain(err error) error {
 	if where == "" {
 		where = "the default socket"
 	}
-	return fmt.Errorf("%w at %s: %w\nIs Docker Engine running, and may this user reach it? Set --docker-host, SLIPWAY_DOCKER_HOST or DOCKER_HOST", errNoEngine, where, err)
+	return hint.With(fmt.Errorf("%w at %s: %w", errNoEngine, where, err),
+		"Is Docker Engine running, and may this user reach it? Set --docker-host, SLIPWAY_DOCKER_HOST or DOCKER_HOST")
 }
 
 // open connects to the bucket and tests it. Nil without one.
@@ -222,16 +224,16 @@ func (c *s3Config) open(ctx context.Context) (*s3store.Store, error) {
 
 // explainStore adds to err which setting to look at.
 func explainStore(err error) error {
-	hint := "Is it running there? Set --s3-endpoint or SLIPWAY_S3_ENDPOINT"
+	advice := "Is it running there? Set --s3-endpoint or SLIPWAY_S3_ENDPOINT"
 	switch {
 	case errors.Is(err, wsync.ErrNoBucket):
-		hint = "Make the bucket, name another one with --s3-bucket or SLIPWAY_S3_BUCKET, or let the worker make it with --s3-create-bucket or SLIPWAY_S3_CREATE_BUCKET=true"
+		advice = "Make the bucket, name another one with --s3-bucket or SLIPWAY_S3_BUCKET, or let the worker make it with --s3-create-bucket or SLIPWAY_S3_CREATE_BUCKET=true"
 	case errors.Is(err, wsync.ErrDenied):
-		hint = "Check SLIPWAY_S3_ACCESS_KEY and SLIPWAY_S3_SECRET_KEY, and that these keys may read, write, list and delete in the bucket (SLIPWAY_S3_BUCKET)"
+		advice = "Check SLIPWAY_S3_ACCESS_KEY and SLIPWAY_S3_SECRET_KEY, and that these keys may read, write, list and delete in the bucket (SLIPWAY_S3_BUCKET)"
 	case errors.Is(err, wsync.ErrUnsafeStore):
-		hint = "This service can't keep workspaces safe. Use one that honors If-Match and If-None-Match on PUT, and set SLIPWAY_S3_ENDPOINT to it"
+		advice = "This service can't keep workspaces safe. Use one that honors If-Match and If-None-Match on PUT, and set SLIPWAY_S3_ENDPOINT to it"
 	}
-	return fmt.Errorf("%w\n%s", err, hint)
+	return hint.With(err, "%s", advice)
 }
 
 // pingStore asks the store for a key that is mostly not there.

@@ -12,6 +12,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"slipway/container"
+	"slipway/internal/hint"
 )
 
 type pullKey struct {
@@ -66,11 +67,11 @@ func (o *otherPlatform) Is(target error) bool { return target == container.ErrIm
 
 // notHere is the error of an image that may not be pulled.
 func notHere(name string, other *otherPlatform) error {
-	const advice = "load it there, or use another pull policy than never"
+	err := fmt.Errorf("find image %s on the engine: %w", name, container.ErrImageNotFound)
 	if other != nil {
-		return fmt.Errorf("find image %s on the engine: %w: %w; %s", name, container.ErrImageNotFound, other, advice)
+		err = fmt.Errorf("%w: %w", err, other)
 	}
-	return fmt.Errorf("find image %s on the engine: %w; %s", name, container.ErrImageNotFound, advice)
+	return hint.With(err, "load it there, or use another pull policy than never")
 }
 
 // canonicalImage spells the reference out, so that "cafe" can't mean the image whose id begins

@@ -21,6 +21,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"slipway/container"
+	"slipway/internal/hint"
 )
 
 // depot is a registry on this machine: an engine takes one on 127.0.0.1 without TLS.
@@ -216,7 +217,7 @@ func TestPullErrors(t *testing.T) {
 			}
 			defer func() { _ = p.Close() }()
 			_, err = p.Prepare(e.ctx, container.ImageRequest{Image: tt.image})
-			if !errors.Is(err, tt.want) || !strings.Contains(err.Error(), tt.text) {
+			if !errors.Is(err, tt.want) || !strings.Contains(hint.Text(err), tt.text) {
 				t.Errorf("got %v, want %v naming %q", err, tt.want, tt.text)
 			}
 			if err != nil && strings.Contains(err.Error(), d.password) {

@@ -18,6 +18,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"slipway/container"
+	"slipway/internal/hint"
 )
 
 var errStalled = errors.New("pull stalled")
@@ -85,15 +86,20 @@ func (p *Provider) pullError(ctx context.Context, what pulled, err error) error 
 	case ctx.Err() != nil:
 		return fmt.Errorf("pull image %s: %w", what, context.Cause(ctx))
 	case errdefs.IsUnauthorized(err) || errdefs.IsPermissionDenied(err) || status == http.StatusUnauthorized || status == http.StatusForbidden:
-		return fmt.Errorf("pull image %s: %w: %w; check the worker's credentials for %s", what, container.ErrImageAuth, err, domain)
+		return hint.With(fmt.Errorf("pull image %s: %w: %w", what, container.ErrImageAuth, err), "check the worker's credentials for %s", domain)
 	case says(err, "no matching manifest", "no match for platform", "does not match the specified platform"):
 		return fmt.Errorf("pull image %s: %w for this platform: %w", what, container.ErrImageNotFound, err)
 	case errdefs.IsNotFound(err) || status == http.StatusNotFound:
-		return fmt.Errorf("pull image %s: %w: %w; check its spelling, and if it is private give the worker credentials for %s", what, container.ErrImageNotFound, err, domain)
+		return hint.With(fmt.Errorf("pull image %s: %w: %w", what, container.ErrImageNotFound, err),
+			"check its spelling, and if it is private give the worker credentials for %s", domain)
 	case client.IsErrConnectionFailed(err):
 		return p.unavailable("pull image "+what.String(), err)
 	}
-	return fmt.Errorf("pull image %s: %w: %w%s", what, container.ErrImagePull, err, p.pullAdvice(domain, err))
+	wrapped := fmt.Errorf("pull image %s: %w: %w", what, container.ErrImagePull, err)
+	if advice := p.pullAdvice(domain, err); advice != "" {
+		return hint.With(wrapped, "%s", advice)
+	}
+	return wrapped
 }
 
 // pullAdvice says what to do about an error that the engine gives as a text only.
@@ -101,11 +107,11 @@ func (p *Provider) pullAdvice(domain string, err error) string {
 	_, known := p.cfg.Auth[domain]
 	switch {
 	case says(err, "dial tcp", "no such host", "connection refused", "i/o timeout", "request canceled while waiting", "deadline exceeded"):
-		return "; the engine can't reach the registry " + domain + ": check the name, and the engine's network, DNS and proxy"
+		return "the engine can't reach the registry " + domain + ": check the name, and the engine's network, DNS and proxy"
 	case says(err, "x509:", "tls:", "HTTP response to HTTPS client"):
-		return "; the engine does not trust the registry " + domain + ": give it the registry's certificate, or list it there as insecure"
+		return "the engine does not trust the registry " + domain + ": give it the registry's certificate, or list it there as insecure"
 	case !known && says(err, "auth", "denied", "credential", "login"):
-		return "; if it is private, give the worker credentials for " + domain
+		return "if it is private, give the worker credentials for " + domain
 	}
 	return ""
 }

@@ -9,6 +9,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"slipway/container"
+	"slipway/internal/hint"
 )
 
 // What an engine says of a pull is mostly a text. The advice has to fit it: credentials mend no name lookup.
@@ -48,7 +49,7 @@ func TestPullError(t *testing.T) {
 				t.Errorf("got %v, want %v", err, tt.want)
 			}
 			for _, advice := range all {
-				if got, want := strings.Contains(err.Error(), advice), advice == tt.advice; got != want {
+				if got, want := strings.Contains(hint.Text(err), advice), advice == tt.advice; got != want {
 					t.Errorf("got %q, want %q in it: %t", err, advice, want)
 				}
 			}

@@ -20,6 +20,7 @@ import (
 	"slipway/cmd/internal/sanitize"
 	"slipway/cmd/internal/settings"
 	"slipway/cmd/internal/watch"
+	"slipway/internal/hint"
 )
 
 // ErrInterrupted says that the program was asked to end by a signal.
@@ -62,7 +63,7 @@ func Execute(ctx context.Context, sys System, root *cobra.Command, args []string
 	root.SetErr(sys.Err)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil && !started {
-		err = exit.Usagef("%w\nSee %s --help", err, cmd.CommandPath())
+		err = hint.With(exit.UsageError(err), "See %s --help", cmd.CommandPath())
 	}
 	code, say := exit.Code(err)
 	if errors.Is(err, ErrInterrupted) || errors.Is(err, watch.ErrDetached) {
@@ -70,6 +71,9 @@ func Execute(ctx context.Context, sys System, root *cobra.Command, args []string
 	}
 	if say != nil {
 		fmt.Fprintf(sys.Err, "%s: %s\n", root.Name(), strings.TrimRight(sanitize.Text(say.Error()), "\n"))
+		if h := hint.Of(say); h != "" {
+			fmt.Fprintln(sys.Err, sanitize.Text(h))
+		}
 	}
 	return code
 }

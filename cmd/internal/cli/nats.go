@@ -3,9 +3,9 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"slipway/cmd/internal/settings"
+	"slipway/internal/hint"
 	"slipway/job"
 	"slipway/job/natsqueue"
 )
@@ -43,16 +43,22 @@ func (n *NATS) Connect(ctx context.Context, name string) (*natsqueue.Conn, error
 		URL: n.URL, CredsFile: n.Creds, Name: name, Prefix: n.Prefix, Replicas: n.Replicas, Queues: n.Queues, Timing: n.Timing,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%w\nThe queue was looked for at %s. Is a nats-server with JetStream there? Set --nats-url or SLIPWAY_NATS_URL, and --nats-creds or SLIPWAY_NATS_CREDS if it wants credentials; worker dev starts one of its own",
-			err, settings.MaskURLs(n.URL))
+		return nil, hint.With(err, "The queue was looked for at %s. Is a nats-server with JetStream there? Set --nats-url or SLIPWAY_NATS_URL, and --nats-creds or SLIPWAY_NATS_CREDS if it wants credentials; worker dev starts one of its own",
+			settings.MaskURLs(n.URL))
 	}
 	return conn, nil
 }
 
-// Explain adds to an error of the queue which setting to look at, if it is one of a setting.
+// Explain gives an error of the queue its hint: which setting to look at, or what else.
 func (n *NATS) Explain(err error) error {
-	if !errors.Is(err, job.ErrNotSetUp) {
-		return err
+	var denied *natsqueue.PermissionError
+	switch {
+	case errors.As(err, &denied):
+		return hint.With(err, "Give these rights to the account of --nats-creds (SLIPWAY_NATS_CREDS), or of the user in --nats-url (SLIPWAY_NATS_URL)")
+	case errors.Is(err, job.ErrNotSetUp):
+		return hint.With(err, "Set --nats-prefix or SLIPWAY_NATS_PREFIX, which is %s here, to that of the workers; worker serve and worker doctor --setup make the streams of theirs", n.Prefix)
+	case errors.Is(err, job.ErrUnavailable):
+		return hint.With(err, "Look at the nats-server's log: it does not answer, or the connection to it is lost")
 	}
-	return fmt.Errorf("%w\nSet --nats-prefix or SLIPWAY_NATS_PREFIX, which is %s here, to that of the workers; worker serve and worker doctor --setup make the streams of theirs", err, n.Prefix)
+	return err
 }

@@ -20,9 +20,12 @@ type PermissionError struct {
 	Subject string
 }
 
-// Error says what to do about it.
-func (e *PermissionError) Error() string {
-	return fmt.Sprintf("NATS denies %s on %q: allow it in the role of this connection's user (setting CredsFile, or the user in URL)", e.Op, e.Subject)
+// Error names the right.
+func (e *PermissionError) Error() string { return fmt.Sprintf("NATS denies %s on %q", e.Op, e.Subject) }
+
+// Hint says where the right can be given.
+func (e *PermissionError) Hint() string {
+	return "allow it in the role of this connection's user (Config.CredsFile, or the user in Config.URL)"
 }
 
 // Is makes the error one of the queue's contract.
