@@ -3,7 +3,9 @@
 GO      ?= go
 # Linters and other tools have a go.mod of their own: the library's users need none of them.
 TOOL     = $(GO) tool -modfile=tools/go.mod
-TESTSUM  = $(TOOL) gotestsum --format $(FORMAT) --format-hide-empty-pkg --
+# The last lines of a run name what was skipped, and why.
+TESTSUM  = $(TOOL) gotestsum --format $(FORMAT) --format-hide-empty-pkg --hide-summary skipped \
+	--jsonfile bin/tests.json --post-run-command '$(GO) run ./test/skipped' --
 FORMAT  ?= pkgname
 PKGS    ?= ./...
 FUZZTIME ?= 200000x
@@ -18,18 +20,21 @@ BURNERS ?= 4
 help: ## print the targets
 	@awk 'BEGIN {FS = ":.*## "; print "make <target>\n"} /^[a-z0-9-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+# The first target of a new clone makes the folder.
+bin:
+	@echo "compiling; the first time this takes minutes"
+	@mkdir -p bin
+
 .PHONY: demo
 demo: build ## run one job from start to end on this machine, live on the terminal
 	@test/demo
 
 .PHONY: build
-build: ## build bin/worker and bin/submit
-	@test -d bin || echo "compiling; the first time this takes minutes"
-	@mkdir -p bin
+build: bin ## build bin/worker and bin/submit
 	$(GO) build -trimpath -o bin/ ./cmd/worker ./cmd/submit
 
 .PHONY: test
-test: ## every test but the end-to-end ones; those that need Docker Engine say so if there is none
+test: bin ## every test but the end-to-end ones; what can't run here is named in the last lines
 	@SLIPWAY_TEST_ENGINE=1 SLIPWAY_CHAOS_JOBS=$(CHAOS_JOBS) $(TESTSUM) -count=$(COUNT) $(if $(RACE),-race) -timeout 15m $(PKGS)
 
 .PHONY: test-race
@@ -69,7 +74,7 @@ mutate: ## change PKGS in one place at a time and print what no test notices (MU
 	@rc=0; for p in $$($(GO) list $(PKGS)); do $(GO) run ./test/mutate $(MUTATE) $$p || rc=$$?; done; exit $$rc
 
 .PHONY: cover
-cover: ## test coverage, in coverage.out
+cover: bin ## test coverage, in coverage.out
 	@SLIPWAY_TEST_ENGINE=1 $(TESTSUM) -coverprofile=coverage.out -coverpkg=./... ./...
 	$(GO) tool cover -func=coverage.out | tail -1
 

@@ -14,7 +14,6 @@ import (
 
 	"slipway/container"
 	testimage "slipway/test/image"
-	"slipway/test/requires"
 )
 
 // engine is what a test on a real engine needs.
@@ -26,11 +25,8 @@ type engine struct {
 
 func setup(t *testing.T) engine {
 	t.Helper()
-	requires.Engine(t)
+	testimage.Require(t, testimage.Shell)
 	ctx := t.Context()
-	if err := testimage.Ensure(ctx, testimage.Shell); err != nil {
-		t.Fatal(err)
-	}
 	p, err := New(Config{})
 	if err != nil {
 		t.Fatal(err)

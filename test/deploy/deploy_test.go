@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,7 +17,7 @@ import (
 
 	"slipway/metrics"
 	"slipway/runner"
-	"slipway/test/requires"
+	testimage "slipway/test/image"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -248,14 +249,50 @@ func TestAlertsAreWrittenForPeople(t *testing.T) {
 }
 
 func TestPromtool(t *testing.T) {
-	promtool := requires.Program(t, "promtool", "prometheus")
+	promtool := findPromtool(t)
 	for _, args := range [][]string{
-		{"check", "rules", rulesFile},
-		{"check", "config", "../../deploy/prometheus/prometheus.yml"},
-		{"test", "rules", rulesTestFile},
+		{"check", "rules", "slipway.rules.yml"},
+		{"check", "config", "prometheus.yml"},
+		{"test", "rules", "slipway.rules.test.yml"},
 	} {
-		if out, err := exec.CommandContext(t.Context(), promtool, args...).CombinedOutput(); err != nil {
+		if out, err := promtool(args...).CombinedOutput(); err != nil {
 			t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
 		}
+	}
+}
+
+// findPromtool returns what makes a command of promtool in the folder of the rules: this machine's, or else the one in
+// the image of Prometheus.
+func findPromtool(t *testing.T) func(args ...string) *exec.Cmd {
+	t.Helper()
+	folder, err := filepath.Abs(filepath.Dir(rulesFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if path, err := exec.LookPath("promtool"); err == nil {
+		return func(args ...string) *exec.Cmd {
+			cmd := exec.CommandContext(t.Context(), path, args...)
+			cmd.Dir = folder
+			return cmd
+		}
+	}
+	testimage.Require(t, testimage.Prometheus)
+	return func(args ...string) *exec.Cmd {
+		docker := []string{"create", "--network", "none", "--workdir", "/etc/prometheus", "--entrypoint", "/bin/promtool", testimage.Prometheus}
+		out, err := exec.CommandContext(t.Context(), "docker", append(docker, args...)...).Output()
+		if err != nil {
+			t.Fatalf("docker create: %v", err)
+		}
+		id := strings.TrimSpace(string(out))
+		t.Cleanup(func() {
+			if out, err := exec.Command("docker", "rm", "--force", "--volumes", id).CombinedOutput(); err != nil {
+				t.Errorf("docker rm: %v\n%s", err, out)
+			}
+		})
+		// Copied, since a mount would need an engine on this machine.
+		if out, err := exec.CommandContext(t.Context(), "docker", "cp", folder+"/.", id+":/etc/prometheus").CombinedOutput(); err != nil {
+			t.Fatalf("docker cp: %v\n%s", err, out)
+		}
+		return exec.CommandContext(t.Context(), "docker", "start", "--attach", id)
 	}
 }

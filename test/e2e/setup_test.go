@@ -59,9 +59,7 @@ func setup(t *testing.T, images ...string) *bundle {
 	}
 	b := &bundle{root: root, bin: filepath.Join(root, "bin")}
 	for _, img := range append(images, natsImage, gatewayImage) {
-		if err := testimage.Ensure(t.Context(), img); err != nil {
-			t.Fatalf("image %s: %v", img, err)
-		}
+		testimage.Require(t, img)
 	}
 	// Fixed ports: they survive a restart of the container.
 	natsPort, gatewayPort := freePort(t), freePort(t)

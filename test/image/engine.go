@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"strings"
 )
@@ -13,7 +14,7 @@ import (
 func engineArch(ctx context.Context) (string, error) {
 	arch, err := docker(ctx, nil, "version", "--format", "{{.Server.Arch}}")
 	if err != nil {
-		return "", fmt.Errorf("ask the engine: %w: is Docker Engine running, and may this user use it?", err)
+		return "", fmt.Errorf("%w: ask the engine: %w: is Docker Engine running, and may this user use it?", ErrUnavailable, err)
 	}
 	return arch, nil
 }
@@ -30,14 +31,22 @@ func inspect(ctx context.Context, ref string) (there bool, key string, err error
 	return err == nil, key, err
 }
 
+// pull gets an image from its registry, or from the one that SLIPWAY_REGISTRY names, and gives it its tag.
 func pull(ctx context.Context, img Image) error {
-	if _, err := docker(ctx, nil, "pull", "--quiet", img.Pull); err != nil {
-		return fmt.Errorf("pull %s: %w: without a registry set SLIPWAY_IMAGES=build", img.Pull, err)
+	from := img.Pull
+	if registry := os.Getenv("SLIPWAY_REGISTRY"); registry != "" {
+		if !strings.Contains(from, "/") {
+			from = "library/" + from // the whole name of Docker Hub's own images
+		}
+		from = registry + "/" + from
 	}
-	if img.Pull == img.Ref {
+	if _, err := docker(ctx, nil, "pull", "--quiet", from); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	if from == img.Ref {
 		return nil
 	}
-	_, err := docker(ctx, nil, "tag", img.Pull, img.Ref)
+	_, err := docker(ctx, nil, "tag", from, img.Ref)
 	return err
 }
 
@@ -71,9 +80,19 @@ func run(ctx context.Context, stdin io.Reader, dir, name string, args ...string)
 	out, err := cmd.Output()
 	if err != nil {
 		if said := strings.TrimSpace(stderr.String()); said != "" {
-			return "", fmt.Errorf("%s %s: %w: %s", name, args[0], err, said)
+			return "", fmt.Errorf("%s %s: %w: %s", name, verb(args), err, said)
 		}
-		return "", fmt.Errorf("%s %s: %w", name, args[0], err)
+		return "", fmt.Errorf("%s %s: %w", name, verb(args), err)
 	}
 	return strings.TrimSpace(string(out)), nil
+}
+
+// verb is the first argument that is no option: what a program was told to do.
+func verb(args []string) string {
+	for _, a := range args {
+		if !strings.HasPrefix(a, "-") {
+			return a
+		}
+	}
+	return args[0]
 }

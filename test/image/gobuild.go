@@ -20,11 +20,11 @@ func goBuild(ctx context.Context, modfile, pkg, arch string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	cache, err := os.UserCacheDir()
+	cache, err := cacheDir("programs")
 	if err != nil {
-		return "", fmt.Errorf("find a folder for built programs: %w: set HOME", err)
+		return "", err
 	}
-	out := filepath.Join(cache, "slipway-images", strings.NewReplacer("/", "_", ".", "_").Replace(pkg)+"-"+arch)
+	out := filepath.Join(cache, strings.NewReplacer("/", "_", ".", "_").Replace(pkg)+"-"+arch)
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-modfile="+modfile, "-o", out, pkg)
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOFLAGS=")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -25,7 +26,7 @@ func golangRecipe(ctx context.Context, arch string) (recipe, error) {
 	}
 	return recipe{
 		inputs: parts.inputs,
-		from:   fmt.Sprintf("this machine's %s, %s and busybox", parts.goVersion, parts.gitVersion),
+		from:   fmt.Sprintf("this machine's %s and %s, and %s", parts.goVersion, parts.gitVersion, parts.busybox.from),
 		config: v1.Config{
 			Cmd:        []string{"sh"},
 			WorkingDir: "/go",
@@ -40,19 +41,23 @@ func golangRecipe(ctx context.Context, arch string) (recipe, error) {
 
 // toolchain says where the parts of the image lie on this machine.
 type toolchain struct {
-	goroot, goVersion   string
-	git, gitCore        string
-	gitVersion, busybox string
-	inputs              []string
+	goroot, goVersion string
+	git, gitCore      string
+	gitVersion        string
+	busybox           found
+	inputs            []string
 }
 
 func findToolchain(ctx context.Context) (*toolchain, error) {
 	var p toolchain
 	var err error
-	if p.git, err = program("git", "git"); err != nil {
+	if p.git, err = exec.LookPath("git"); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	if p.git, err = filepath.EvalSymlinks(p.git); err != nil {
 		return nil, err
 	}
-	if p.busybox, err = program("busybox", "busybox-static"); err != nil {
+	if p.busybox, err = findBusybox(ctx); err != nil {
 		return nil, err
 	}
 	for _, ask := range []struct {
@@ -69,10 +74,10 @@ func findToolchain(ctx context.Context) (*toolchain, error) {
 		}
 	}
 	if want := "go" + strings.TrimPrefix(Golang, "golang:"); !strings.HasPrefix(p.goVersion, want) {
-		return nil, fmt.Errorf("build %s: this machine has %s: run it with GOTOOLCHAIN=%s.0 or newer", Golang, p.goVersion, want)
+		return nil, fmt.Errorf("%w: build %s: this machine has %s: run it with GOTOOLCHAIN=%s.0 or newer", ErrUnavailable, Golang, p.goVersion, want)
 	}
 	p.inputs = []string{"golang", p.goVersion, p.gitVersion}
-	for _, file := range []string{p.git, p.busybox} {
+	for _, file := range []string{p.git, p.busybox.path} {
 		digest, err := fileDigest(file)
 		if err != nil {
 			return nil, err
@@ -89,7 +94,7 @@ func (p *toolchain) files(ctx context.Context) (*tree, error) {
 	for _, d := range []string{"go", "go/src", "go/bin"} {
 		t.dir(d, 0o1777, 0)
 	}
-	if err := t.busybox(ctx, p.busybox); err != nil {
+	if err := t.busybox(ctx, p.busybox.path); err != nil {
 		return nil, err
 	}
 	if err := p.addGo(t); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"debug/elf"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -13,33 +14,59 @@ import (
 // onHost reports whether files of this machine can run in the engine.
 func onHost(arch string) error {
 	if runtime.GOOS != "linux" || runtime.GOARCH != arch {
-		return fmt.Errorf("build from this machine's files: needs linux/%s, this is %s/%s: use a registry (SLIPWAY_IMAGES=pull)",
-			arch, runtime.GOOS, runtime.GOARCH)
+		return fmt.Errorf("%w: to build it from this machine's files takes linux/%s, and this is %s/%s: let the engine reach a registry",
+			ErrUnavailable, arch, runtime.GOOS, runtime.GOARCH)
 	}
 	return nil
 }
 
-// program finds a program of this machine; pkg is the Debian package that has it.
-func program(name, pkg string) (string, error) {
-	p, err := exec.LookPath(name)
-	if err != nil {
-		return "", fmt.Errorf("find %s: %w: install the package %s", name, err, pkg)
+// found is a program, and where it is from, for people.
+type found struct{ path, from string }
+
+// program finds a program that is fit for an image: this machine's own, or else that of the Debian package pkg.
+func program(ctx context.Context, name, pkg string, fit func(path string) error) (found, error) {
+	if p, err := exec.LookPath(name); err == nil && fit(p) == nil {
+		p, err = filepath.EvalSymlinks(p)
+		return found{p, "this machine's " + name}, err
 	}
-	return filepath.EvalSymlinks(p)
+	dir, err := debianPackage(ctx, pkg)
+	if err != nil {
+		return found{}, fmt.Errorf("%w: find %s: %w: let the engine reach a registry, or install %s", ErrUnavailable, name, err, pkg)
+	}
+	for _, bin := range []string{"usr/bin", "bin"} {
+		p := filepath.Join(dir, bin, name)
+		if _, err := os.Stat(p); err == nil {
+			return found{p, "Debian's package " + pkg}, fit(p)
+		}
+	}
+	return found{}, fmt.Errorf("find %s: Debian's package %s in %s has no such program: remove that folder, and try again", name, pkg, dir)
 }
 
-// busybox adds a static busybox and a link for each of its commands.
-func (t *tree) busybox(ctx context.Context, source string) error {
-	f, err := elf.Open(source)
+// anyProgram is fit to be copied with its libraries.
+func anyProgram(string) error { return nil }
+
+// staticProgram reports why the program at path can't run where there are no libraries.
+func staticProgram(path string) error {
+	f, err := elf.Open(path)
 	if err != nil {
-		return fmt.Errorf("read %s: %w", source, err)
+		return fmt.Errorf("read %s: %w", path, err)
 	}
 	defer f.Close()
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_INTERP {
-			return fmt.Errorf("%s is not static: install the package busybox-static", source)
+			return fmt.Errorf("%s is not static", path)
 		}
 	}
+	return nil
+}
+
+// findBusybox finds a busybox that runs by itself. The one that most distributions install by default does not.
+func findBusybox(ctx context.Context) (found, error) {
+	return program(ctx, "busybox", "busybox-static", staticProgram)
+}
+
+// busybox adds a static busybox and a link for each of its commands.
+func (t *tree) busybox(ctx context.Context, source string) error {
 	list, err := run(ctx, nil, "", source, "--list-full")
 	if err != nil {
 		return err

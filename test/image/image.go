@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"testing"
+
+	"slipway/test/requires"
 )
 
 // The images, as tests and docker-compose.yml name them.
@@ -57,21 +60,43 @@ const (
 	Build Mode = "build"
 )
 
+// ErrUnavailable is matched by the error of an image that no registry gives, and whose parts this machine
+// neither has nor can fetch.
+var ErrUnavailable = errors.New("not to be had here")
+
 // Ensure makes sure that the engine has the image, named by its tag or short
 // name, in the way that SLIPWAY_IMAGES says. It is idempotent, quick when there is
-// nothing to do, and safe for concurrent use.
+// nothing to do, and safe for concurrent use. An image that can't be had gives ErrUnavailable,
+// and is not tried again by this process.
 func Ensure(ctx context.Context, name string) error {
 	_, err := Provide(ctx, name)
 	return err
 }
 
-// one at a time: two tests must not build the same image side by side on two cores.
-var one sync.Mutex
+// Require is Ensure for a test: it skips t if there is no engine or the image is unavailable, or fails it with CI=true.
+func Require(t testing.TB, name string) {
+	t.Helper()
+	requires.Engine(t)
+	did, err := Provide(t.Context(), name)
+	if errors.Is(err, ErrUnavailable) {
+		requires.Missing(t, "needs an image: "+err.Error())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%s: %s", name, did)
+}
+
+// once makes one image at a time: two tests must not build the same one side by side on two cores.
+var once = struct {
+	sync.Mutex
+	unavailable map[string]error // by Image.Ref
+}{unavailable: make(map[string]error)}
 
 // Provide is Ensure that tells what it did, in a few words.
 func Provide(ctx context.Context, name string) (did string, err error) {
-	one.Lock()
-	defer one.Unlock()
+	once.Lock()
+	defer once.Unlock()
 	img, err := find(name)
 	if err != nil {
 		return "", err
@@ -80,9 +105,16 @@ func Provide(ctx context.Context, name string) (did string, err error) {
 	if err != nil {
 		return "", err
 	}
+	if err := once.unavailable[img.Ref]; err != nil {
+		return "", err
+	}
 	did, err = img.provide(ctx, mode)
 	if err != nil {
-		return "", fmt.Errorf("provide image %s: %w", img.Ref, err)
+		err = fmt.Errorf("provide image %s: %w", img.Ref, err)
+		if errors.Is(err, ErrUnavailable) && ctx.Err() == nil {
+			once.unavailable[img.Ref] = err
+		}
+		return "", err
 	}
 	return did, nil
 }
@@ -109,40 +141,66 @@ func modeFromEnv() (Mode, error) {
 	return m, nil
 }
 
-// provide does what Provide promises. Whether an image that is there will do
-// depends on who made it: ours must be of the present recipe, a pulled one serves
-// unless a build was asked for.
+// provide does what Provide promises.
 func (img Image) provide(ctx context.Context, mode Mode) (string, error) {
 	arch, err := engineArch(ctx)
 	if err != nil {
 		return "", err
 	}
-	there, key, err := inspect(ctx, img.Ref)
+	here, err := img.present(ctx, arch)
 	if err != nil {
 		return "", err
 	}
-	pulled := there && key == "" && img.Pull != ""
-	if pulled && mode != Build {
-		return "was there, from a registry", nil
+	mustPull := mode == Pull && img.Pull != ""
+	if here == pulled && mode != Build || here == current && !mustPull {
+		return "was there, " + string(here), nil
 	}
 	var pullErr error
-	if mode == Pull && img.Pull != "" {
-		return "pulled", pull(ctx, img)
-	}
-	r, recipeErr := img.recipe(ctx, arch)
-	if recipeErr == nil && there && key == r.digest() {
-		return "was there, built before", nil
-	}
-	if mode == Auto && img.Pull != "" {
-		if pullErr = pull(ctx, img); pullErr == nil {
-			return "pulled", nil
+	if mode != Build && img.Pull != "" {
+		if pullErr = pull(ctx, img); pullErr == nil || mustPull {
+			return "pulled", pullErr
 		}
 	}
-	if recipeErr != nil {
-		return "", errors.Join(pullErr, recipeErr)
+	r, err := img.recipe(ctx, arch)
+	if here == outdated && errors.Is(err, ErrUnavailable) {
+		return "was there, " + string(here), nil
 	}
-	if err := build(ctx, img.Ref, arch, r); err != nil {
+	if err != nil {
 		return "", errors.Join(pullErr, err)
 	}
+	if err := build(ctx, img.Ref, arch, r); err != nil {
+		return "", err
+	}
 	return "built: " + r.from, nil
+}
+
+// origin says what an image is that the engine has.
+type origin string
+
+const (
+	absent   origin = ""
+	pulled   origin = "from a registry"
+	current  origin = "built before"
+	outdated origin = "built before, of parts that are others now, or gone"
+)
+
+// present tells whether the engine has the image. One that was built must be of the present recipe. A recipe
+// may have to fetch what the image is made of, so it is not asked for any other image.
+func (img Image) present(ctx context.Context, arch string) (origin, error) {
+	there, key, err := inspect(ctx, img.Ref)
+	switch {
+	case err != nil || !there:
+		return absent, err
+	case key == "" && img.Pull != "":
+		return pulled, nil
+	}
+	r, err := img.recipe(ctx, arch)
+	switch {
+	case err == nil && key == r.digest():
+		return current, nil
+	case err == nil || errors.Is(err, ErrUnavailable):
+		return outdated, nil
+	default:
+		return absent, err
+	}
 }

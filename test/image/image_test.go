@@ -15,20 +15,7 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"slipway/test/requires"
 )
-
-// provide puts an image into the engine, or skips t without one.
-func provide(t *testing.T, ref string) {
-	t.Helper()
-	requires.Engine(t)
-	did, err := Provide(t.Context(), ref)
-	if err != nil {
-		t.Fatalf("Provide(%s): %v", ref, err)
-	}
-	t.Logf("%s: %s", ref, did)
-}
 
 // start runs a container of the image in the background, publishing port on
 // loopback, and returns its address. It is removed at the end.
@@ -78,7 +65,7 @@ func await(t *testing.T, try func() error) {
 }
 
 func TestNATSRuns(t *testing.T) {
-	provide(t, NATS)
+	Require(t, NATS)
 	_, addr := start(t, NATS, "4222", NATS, "-js", "-sd", "/data", "-m", "8222")
 	var hello []byte
 	await(t, func() error {
@@ -100,7 +87,7 @@ func TestNATSRuns(t *testing.T) {
 }
 
 func TestGatewayRuns(t *testing.T) {
-	provide(t, Gateway)
+	Require(t, Gateway)
 	_, addr := start(t, Gateway, "7070", "--env", "ROOT_ACCESS_KEY=test", "--env", "ROOT_SECRET_KEY=test-only-key",
 		"--tmpfs", "/data", Gateway, "--port", ":7070", "posix", "/data")
 	var body []byte
@@ -125,7 +112,7 @@ func TestGatewayRuns(t *testing.T) {
 }
 
 func TestPrometheusRuns(t *testing.T) {
-	provide(t, Prometheus)
+	Require(t, Prometheus)
 	_, addr := start(t, Prometheus, "9090", Prometheus)
 	await(t, func() error {
 		res, err := http.Get("http://" + addr + "/-/ready")
@@ -141,7 +128,7 @@ func TestPrometheusRuns(t *testing.T) {
 }
 
 func TestWorkerRuns(t *testing.T) {
-	provide(t, Worker)
+	Require(t, Worker)
 	out, err := docker(t.Context(), nil, "run", "--rm", "--network", "none", "--read-only", "--user", "1000:1000", Worker, "--help")
 	if err != nil || !strings.Contains(out, "serve") {
 		t.Errorf("worker --help: %v\n%s\nwant it to name serve", err, out)
@@ -164,7 +151,7 @@ func box(t *testing.T, ref string, argv ...string) string {
 }
 
 func TestShellRuns(t *testing.T) {
-	provide(t, Shell)
+	Require(t, Shell)
 	if got := box(t, Shell, "sh", "-c", "id -u; echo a b | awk '{print $2}'; /usr/bin/env true && echo ok"); got != "1000\nb\nok" {
 		t.Errorf("output = %q, want 1000, b, ok", got)
 	}
@@ -172,7 +159,7 @@ func TestShellRuns(t *testing.T) {
 
 func TestGolangRuns(t *testing.T) {
 	for _, ref := range []string{Golang, TestGolang} {
-		provide(t, ref)
+		Require(t, ref)
 	}
 	out := box(t, Golang, "sh", "-ec", `
 		go version; git --version; mkdir m; cd m
@@ -189,7 +176,7 @@ func TestGolangRuns(t *testing.T) {
 }
 
 func TestSecondTimeDoesNothing(t *testing.T) {
-	provide(t, Shell)
+	Require(t, Shell)
 	before := time.Now()
 	did, err := Provide(t.Context(), "busybox")
 	if err != nil || !strings.HasPrefix(did, "was there") {

@@ -3,32 +3,36 @@ package testimage
 import (
 	"context"
 	"os"
+	"path/filepath"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
 // prometheusRecipe is Debian's Prometheus, which may be older than the tag says,
 // at the places of the published image.
-func prometheusRecipe(_ context.Context, arch string) (recipe, error) {
+func prometheusRecipe(ctx context.Context, arch string) (recipe, error) {
 	if err := onHost(arch); err != nil {
 		return recipe{}, err
 	}
+	server, err := program(ctx, "prometheus", "prometheus", anyProgram)
+	if err != nil {
+		return recipe{}, err
+	}
+	tool, err := program(ctx, "promtool", "prometheus", anyProgram)
+	if err != nil {
+		return recipe{}, err
+	}
 	inputs := []string{"prometheus"}
-	var paths []string
-	for _, name := range []string{"prometheus", "promtool"} {
-		p, err := program(name, "prometheus")
+	for _, p := range []found{server, tool} {
+		digest, err := fileDigest(p.path)
 		if err != nil {
 			return recipe{}, err
 		}
-		digest, err := fileDigest(p)
-		if err != nil {
-			return recipe{}, err
-		}
-		paths, inputs = append(paths, p), append(inputs, digest)
+		inputs = append(inputs, digest)
 	}
 	return recipe{
 		inputs: inputs,
-		from:   "this machine's Prometheus, whatever version the tag says",
+		from:   server.from + ", whatever version the tag says",
 		config: v1.Config{
 			Entrypoint:   []string{"/bin/prometheus"},
 			Cmd:          []string{"--config.file=/etc/prometheus/prometheus.yml", "--storage.tsdb.path=/prometheus"},
@@ -37,7 +41,7 @@ func prometheusRecipe(_ context.Context, arch string) (recipe, error) {
 			ExposedPorts: map[string]struct{}{"9090/tcp": {}},
 			Volumes:      map[string]struct{}{"/prometheus": {}},
 		},
-		files: func(ctx context.Context) (*tree, error) { return prometheusFiles(ctx, paths[0], paths[1]) },
+		files: func(ctx context.Context) (*tree, error) { return prometheusFiles(ctx, server.path, tool.path) },
 	}, nil
 }
 
@@ -49,9 +53,10 @@ func prometheusFiles(ctx context.Context, prometheus, promtool string) (*tree, e
 	if err := t.libraries(ctx, prometheus, promtool); err != nil {
 		return nil, err
 	}
-	const web = "/usr/share/prometheus/web" // Debian's place of the user interface
+	// Debian's place of the user interface, beside /usr/bin
+	web := filepath.Join(filepath.Dir(prometheus), "../share/prometheus/web")
 	if _, err := os.Stat(web); err == nil {
-		if err := t.hostDir(web, web); err != nil {
+		if err := t.hostDir("/usr/share/prometheus/web", web); err != nil {
 			return nil, err
 		}
 	}

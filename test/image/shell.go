@@ -8,27 +8,27 @@ import (
 )
 
 // shellRecipe is busybox and nothing else: the smallest image with a shell.
-func shellRecipe(_ context.Context, arch string) (recipe, error) {
+func shellRecipe(ctx context.Context, arch string) (recipe, error) {
 	if err := onHost(arch); err != nil {
 		return recipe{}, err
 	}
-	box, err := program("busybox", "busybox-static")
+	box, err := findBusybox(ctx)
 	if err != nil {
 		return recipe{}, err
 	}
-	digest, err := fileDigest(box)
+	digest, err := fileDigest(box.path)
 	if err != nil {
 		return recipe{}, err
 	}
 	return recipe{
 		inputs: []string{"busybox", digest, nohup},
-		from:   "this machine's busybox",
+		from:   box.from,
 		config: v1.Config{Cmd: []string{"sh"}, Env: []string{shellPath}},
 		files: func(ctx context.Context) (*tree, error) {
 			t := newTree()
 			t.base()
 			t.put(entry{path: "bin/nohup", kind: tar.TypeReg, mode: 0o755, data: []byte(nohup)}) // busybox's own goes before
-			return t, t.busybox(ctx, box)
+			return t, t.busybox(ctx, box.path)
 		},
 	}, nil
 }

@@ -1,11 +1,13 @@
 // Package requires says what a test needs beyond the Go toolchain. A test that asks
 // for something that is not there is skipped with the reason, which `make test`
-// repeats in its last lines; with CI=true it fails instead, since a check that
-// does not run in CI does not exist.
+// repeats in its last lines. With CI=true it fails instead, since a check that
+// does not run in CI does not exist. Package testimage has the same for images.
 package requires
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"sync"
@@ -21,7 +23,7 @@ func Engine(t testing.TB) {
 		t.Skip("needs Docker Engine: run make test, or set SLIPWAY_TEST_ENGINE=1")
 	}
 	if err := engine(); err != nil {
-		missing(t, "needs Docker Engine, which does not answer: "+err.Error())
+		Missing(t, "needs Docker Engine: start it, or set DOCKER_HOST: "+err.Error())
 	}
 }
 
@@ -34,23 +36,18 @@ func E2E(t testing.TB) {
 	Engine(t)
 }
 
-// Program skips t unless the program is in PATH; pkg is the Debian package that has it.
-func Program(t testing.TB, name, pkg string) string {
-	t.Helper()
-	path, err := exec.LookPath(name)
-	if err != nil {
-		missing(t, "needs "+name+": install the package "+pkg)
-	}
-	return path
-}
-
 var engine = sync.OnceValue(func() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	return exec.CommandContext(ctx, "docker", "version").Run()
+	out, err := exec.CommandContext(ctx, "docker", "version", "--format", "{{.Server.Version}}").CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("docker version: %w: %s", err, bytes.TrimSpace(out))
+	}
+	return nil
 })
 
-func missing(t testing.TB, why string) {
+// Missing skips t for lack of what why names, or fails it with CI=true.
+func Missing(t testing.TB, why string) {
 	t.Helper()
 	if os.Getenv("CI") == "true" {
 		t.Fatal(why)
