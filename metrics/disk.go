@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// DiskCheck fails when the file system of dir has less than free bytes left for
-// a user without privileges.
+// DiskCheck fails when a user without privileges can write fewer than free bytes to
+// the file system of dir.
 func DiskCheck(dir string, free int64) Check {
 	return Check{Name: "disk", Run: func(context.Context) error {
 		var st syscall.Statfs_t

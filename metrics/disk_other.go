@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// DiskCheck fails when dir is not there. How much is free is not looked at on
-// this system.
+// DiskCheck fails when dir does not exist. On this system it does not look how much
+// space is free.
 func DiskCheck(dir string, _ int64) Check {
 	return Check{Name: "disk", Run: func(context.Context) error {
 		if _, err := os.Stat(dir); err != nil {

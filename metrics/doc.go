@@ -1,5 +1,5 @@
-// Package metrics shows what a worker does: counters and clocks for Prometheus,
-// and two answers for whoever supervises the process.
+// Package metrics shows what a worker does: it records counters and durations for
+// Prometheus, and answers the liveness and readiness probes of the process.
 //
 //	runner ──Observer──► Recorder ──┐
 //	queue  ──Depth─────► QueueCollector ──► prometheus.Registerer
@@ -9,20 +9,22 @@
 //
 // # Glossary
 //
-//   - Recorder: turns what a worker tells its observer into metrics. It
-//     satisfies runner.Observer without importing it. One Recorder for each worker.
-//   - QueueCollector: asks the queue for its depth when somebody scrapes.
-//   - Check: one thing that a worker can't do without: NATS, the engine, the store, disk.
-//   - Health: the checks together. Ready means that all of them pass and that the
-//     worker is not draining.
+//   - Recorder: counts the calls that a worker makes to its observer. It satisfies
+//     runner.Observer without importing it. Each worker has one Recorder.
+//   - QueueCollector: asks the queue for its depth at each scrape.
+//   - Depth: how many jobs of one priority wait in one queue, and how long.
+//   - Class: the budget that pays for a retry (job.Class). It is not a priority.
+//   - Check: a function that tests one thing which a worker needs: NATS, the engine, the store, disk.
+//   - Health: all checks together. A worker is ready if every check passes and it is
+//     not draining.
 //
 // # Rules
 //
-// Every name begins with slipway_ and ends with its base unit. A label is a word
-// of a closed list: outcome, reason, class, priority, status, phase, direction, action. A
-// word that is not on its list is counted as "other", so that no job, tenant,
-// image or error text can add a series. The two labels that are free, queue and check,
-// come from the operator, and the number of queues is bounded. Every
-// series of a closed list exists from the start with the value 0: rate() sees
-// the first failure, and a dashboard shows a zero, not a hole.
+// Every name begins with slipway_ and ends with its base unit. The values of most labels
+// are closed lists: outcome, reason, class, priority, status, phase, direction, action, cause,
+// result. A value that is not on its list is counted as "other", so that no job, tenant,
+// image or error text can add a series. The labels queue and check have free values: the
+// operator chooses them, and the number of queues is bounded. A label has one meaning in
+// all metrics. Every series of a closed list exists from the start with the value 0, so
+// that rate() sees the first failure and a dashboard shows a zero instead of a hole.
 package metrics

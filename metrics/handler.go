@@ -13,12 +13,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// HandlerConfig is what a Handler shows.
+// HandlerConfig says what a Handler shows.
 type HandlerConfig struct {
-	// Gatherer holds the metrics of /metrics: the registry that the Recorder was
-	// made on. Nil: /metrics is not served.
+	// Gatherer gives the metrics of /metrics. It is the registry that the Recorder was
+	// made with. Without one /metrics is not served.
 	Gatherer prometheus.Gatherer
-	// Health answers /readyz. Nil: always ready.
+	// Health answers /readyz. Without one the worker is always ready.
 	Health *Health
 }
 
@@ -29,12 +29,12 @@ type HandlerConfig struct {
 //	/readyz   200 if every check passes, or else 503, with a line for each check,
 //	          or as JSON with "Accept: application/json"
 //
-// to GET and HEAD. Nothing in it needs or gives a credential: keep it on loopback.
+// to GET and HEAD. It asks for no credential, so serve it on loopback.
 func Handler(cfg HandlerConfig) http.Handler {
 	mux := http.NewServeMux()
 	if cfg.Gatherer != nil {
 		mux.Handle("GET /metrics", promhttp.HandlerFor(cfg.Gatherer, promhttp.HandlerOpts{
-			ErrorHandling:       promhttp.ContinueOnError, // one bad collector must not hide the others
+			ErrorHandling:       promhttp.ContinueOnError, // a collector that fails must not hide the others
 			MaxRequestsInFlight: 4,
 			Timeout:             9 * time.Second, // Prometheus waits for 10
 		}))
@@ -60,7 +60,7 @@ func (cfg HandlerConfig) readyz(w http.ResponseWriter, r *http.Request) {
 			Ready  bool     `json:"ready"`
 			Checks []Status `json:"checks"`
 		}{ok, statuses})
-		if err != nil { // of plain strings: can't happen
+		if err != nil { // never happens: the values are plain strings
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
@@ -92,18 +92,18 @@ func reply(w http.ResponseWriter, code int, contentType string, body []byte) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(code)
-	_, _ = w.Write(body) // the client is gone if this fails
+	_, _ = w.Write(body) // fails only if the client has gone
 }
 
-// maxError bounds what one check may print, in bytes.
+// maxError is the longest error text of a check, in bytes.
 const maxError = 500
 
-// userinfo finds the credentials of a URL. Client libraries like to quote the
-// URL that they could not reach.
+// userinfo finds the credentials of a URL. Client libraries often quote the URL that
+// they could not reach.
 var userinfo = regexp.MustCompile(`://[^/\s@]+@`)
 
-// printable makes one clean line of an error's text: without control characters,
-// without a URL's credentials, and not too long.
+// printable makes one line of an error's text: it removes control characters and the
+// credentials of URLs, and cuts the text at maxError bytes.
 func printable(s string) string {
 	s = userinfo.ReplaceAllString(s, "://***@")
 	s = strings.Map(func(r rune) rune {

@@ -10,48 +10,49 @@ import (
 )
 
 const (
-	// checkTimeout is how long a check may take if it does not say so itself.
+	// checkTimeout is the default of Check.Timeout.
 	checkTimeout = 2 * time.Second
-	// checkAge is how long the answer of a check is used again: probes may come often, and must cost nothing.
+	// checkAge is how long the answer of a check is reused: probes may come often, and must stay cheap.
 	checkAge = 2 * time.Second
 )
 
 // checkDraining is the name of the check that every Health has.
 const checkDraining = "draining"
 
-// Check is one thing that a worker can't do without.
+// Check tests one thing that a worker needs.
 type Check struct {
 	// Name is one word: nats, engine, store, disk.
 	Name string
-	// Run returns nil if all is well, or else an error that says what to do. It must
+	// Run returns nil if the check passes, else an error that says what to do. It must
 	// return when its context ends.
 	Run func(ctx context.Context) error
 	// Timeout bounds one run. Default 2 s.
 	Timeout time.Duration
 }
 
-// Status is what a check said last.
+// Status is the last answer of a check.
 type Status struct {
 	Check string `json:"check"`
 	OK    bool   `json:"ok"`
-	// Error says what is wrong, and nothing if OK.
+	// Error says what is wrong. It is empty if OK.
 	Error string `json:"error,omitempty"`
 }
 
-// Health answers whether a worker can take jobs. It is also a
-// prometheus.Collector of slipway_ready{check}. It is safe for concurrent use.
+// Health tells whether a worker can take jobs. It is also the prometheus.Collector
+// of slipway_ready{check}. It is safe for concurrent use.
 type Health struct {
 	ctx      context.Context
 	draining func() bool
 	checks   []*check
 }
 
-// NewHealth makes a Health of checks; ctx is the life of the program. draining
-// may be nil; (*Recorder).IsDraining fits. Two checks of one name panic.
+// NewHealth makes a Health of checks. ctx lives as long as the program. draining
+// reports whether the worker takes no more jobs, as (*Recorder).IsDraining does; it may be
+// nil. NewHealth panics if a check has no name or the name of another one.
 //
-// The checks run at the same time, each one at most once at a time however many
-// ask, and their answers are kept for 2 s. A check that does not return in time
-// counts as failed, and is not started again before it returned.
+// All checks run at the same time. Probes share one run of a check, and its answer is
+// reused for 2 s. A check that does not return in time counts as failed, and runs again
+// only after it has returned.
 func NewHealth(ctx context.Context, draining func() bool, checks ...Check) *Health {
 	h := &Health{ctx: ctx, draining: draining}
 	names := map[string]bool{checkDraining: true}
@@ -68,8 +69,8 @@ func NewHealth(ctx context.Context, draining func() bool, checks ...Check) *Heal
 	return h
 }
 
-// Ready runs the checks, and tells what each says, in their order, draining
-// last. ok: all of them pass.
+// Ready runs the checks and returns their answers in order, draining last. ok reports
+// whether all of them pass.
 func (h *Health) Ready() (statuses []Status, ok bool) {
 	statuses = make([]Status, len(h.checks), len(h.checks)+1)
 	var wg sync.WaitGroup
@@ -116,12 +117,13 @@ type check struct {
 	Check
 
 	mu      sync.Mutex
-	running chan struct{} // closed when the present run ends; nil if there is none
+	running chan struct{} // closed when the current run ends; nil while the check does not run
 	err     error
 	at      time.Time // of err; zero before the first answer
 }
 
-// status returns an answer that is fresh enough, starting or joining a run for it.
+// status returns the answer of the check, not older than checkAge. It starts a run or waits for
+// the one that goes on, if it must.
 func (c *check) status(ctx context.Context) Status {
 	run := c.join(ctx)
 	if run != nil {
@@ -141,7 +143,7 @@ func (c *check) status(ctx context.Context) Status {
 	return Status{Check: c.Name, OK: true}
 }
 
-// join returns the run to wait for, or nil if the last answer will do.
+// join returns the run to wait for, or nil if the last answer is fresh enough.
 func (c *check) join(ctx context.Context) <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -153,7 +155,7 @@ func (c *check) join(ctx context.Context) <-chan struct{} {
 	}
 	done := make(chan struct{})
 	c.running = done
-	go func() { // ends with its context: Check.Run promises so
+	go func() { // ends with its context, as Check.Run must
 		ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 		defer cancel()
 		err := c.safely(ctx)

@@ -13,8 +13,8 @@ const namespace = "slipway"
 
 // The values of the labels cause and result.
 const (
-	causeFenced  = "self_fence" // no confirmation in time: the worker gave up by itself
-	causeTaken   = "taken"      // another worker owns the job, or it was decided
+	causeFenced  = "self_fence" // the worker gave up its attempt: no heartbeat was confirmed for a whole lease
+	causeTaken   = "taken"      // another worker owns the job, or its result was decided
 	resultOK     = "ok"
 	resultFailed = "failed"
 )
@@ -71,7 +71,8 @@ func newInstruments() *instruments {
 	}
 }
 
-// register replaces every metric that reg already has by that one.
+// register registers the metrics with reg. A metric that an earlier Recorder registered is used in
+// place of the new one.
 func (m *instruments) register(reg prometheus.Registerer) {
 	for _, g := range []*prometheus.Gauge{&m.slots, &m.busy, &m.draining} {
 		*g = shared(reg, *g)
@@ -93,7 +94,7 @@ func (m *instruments) register(reg prometheus.Registerer) {
 	m.build = shared(reg, m.build)
 }
 
-// initialize makes the series that can be foreseen, with the value 0.
+// initialize makes every series of the closed lists, with the value 0.
 func (m *instruments) initialize(l lists) {
 	m.jobs.WithLabelValues(string(job.Succeeded), none)
 	for _, r := range job.Reasons() {
@@ -143,7 +144,7 @@ func histogram(name, help string) prometheus.HistogramOpts {
 	return prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets()}
 }
 
-// buildInfo returns the values of build_info's labels, as far as the binary knows them.
+// buildInfo returns the values of build_info's labels. What the binary does not record is "unknown".
 func buildInfo() []string {
 	version, revision := "unknown", "unknown"
 	if info, ok := debug.ReadBuildInfo(); ok {

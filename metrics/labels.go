@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	// other stands for every word that is not on a label's list.
+	// other is counted in place of a value that is not on its label's list.
 	other = "other"
-	// none is the reason of a job that succeeded: Prometheus can't tell an empty label from a missing one.
+	// none is the reason of a job that succeeded. An empty value would be the same as no label to Prometheus.
 	none = "none"
 )
 
@@ -33,7 +33,7 @@ func (l list) label(v string) string {
 	return other
 }
 
-// lists holds the values of every label. It is built once for each Recorder.
+// lists holds the closed lists of label values.
 type lists struct {
 	outcomes, reasons, classes, statuses, phases, directions, actions list
 }

@@ -11,13 +11,13 @@ import (
 	"slipway/job"
 )
 
-// Recorder counts what one worker does. It has the methods of runner.Observer
-// and is safe for concurrent use; none of them blocks.
+// Recorder counts what one worker does. It is a runner.Observer. It is safe for
+// concurrent use, and its methods don't block.
 type Recorder struct {
 	lists lists
 	m     *instruments
 
-	// mu guards what this recorder has added to the gauges, which it may share.
+	// mu guards the amounts that this recorder has added to the gauges. Other recorders may share the gauges.
 	mu          sync.Mutex
 	total, busy int
 	draining    bool
@@ -25,12 +25,12 @@ type Recorder struct {
 
 // New makes a Recorder and registers its metrics with reg.
 //
-// Recorders of the same registry share their metrics: counters and histograms
-// add up, and so do the slots of their workers. Recorders of different
-// registries have nothing in common. Use one Recorder for each worker.
+// Recorders of the same registry share their metrics: counters, histograms and
+// the slots of their workers add up. Recorders of different registries share
+// nothing. Use one Recorder for each worker.
 //
-// New panics, as prometheus.MustRegister does, if something else already uses
-// one of the names in a different way: the program is then wired wrongly.
+// New panics, as prometheus.MustRegister does, if reg already has another kind of
+// metric under one of the names, which is a mistake of the program.
 func New(reg prometheus.Registerer) *Recorder {
 	r := &Recorder{lists: newLists(), m: newInstruments()}
 	r.m.register(reg)
@@ -38,18 +38,18 @@ func New(reg prometheus.Registerer) *Recorder {
 	return r
 }
 
-// Slots tells how many slots there are and how many are busy.
+// Slots records how many slots the worker has and how many are busy.
 func (r *Recorder) Slots(total, busy int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	// Differences, so that workers that share a registry add up.
+	// Adding the differences lets the slots of workers that share a registry add up.
 	r.m.slots.Add(float64(total - r.total))
 	r.m.busy.Add(float64(busy - r.busy))
 	r.total, r.busy = total, busy
 }
 
-// JobClaimed counts an attempt that begins. The queue's name is not a label
-// here: QueueCollector has it, with a bound.
+// JobClaimed counts an attempt that begins, and records how long its job has waited.
+// The queue is no label here: only a QueueCollector bounds the number of queues.
 func (r *Recorder) JobClaimed(_ string, waited time.Duration) {
 	r.m.claimed.Inc()
 	r.m.queueWait.Observe(seconds(waited))
@@ -72,8 +72,7 @@ func (r *Recorder) StepDone(status job.StepStatus, took time.Duration) {
 // StepRetried counts a step that is tried again.
 func (r *Recorder) StepRetried() { r.m.stepRetries.Inc() }
 
-// JobDone counts a committed result. How long the job took is left out for one
-// that never started.
+// JobDone counts a committed result, and records how long the job took if it has started.
 func (r *Recorder) JobDone(res *job.Result) {
 	if res == nil {
 		return
@@ -85,13 +84,14 @@ func (r *Recorder) JobDone(res *job.Result) {
 	}
 }
 
-// JobRetried counts an attempt that ended without a result.
+// JobRetried counts an attempt that ended without a result. class is the budget that pays for the next one.
 func (r *Recorder) JobRetried(class job.Class, reason job.Reason) {
 	r.m.retries.WithLabelValues(r.lists.classes.label(string(class)), r.lists.reason(reason)).Inc()
 }
 
-// LeaseLost counts an attempt that was dropped. fenced: the worker gave it up
-// by itself, since nothing confirmed its lease any more.
+// LeaseLost counts an attempt that was dropped. fenced reports whether the worker gave it
+// up itself because no heartbeat was confirmed for a whole lease; else another worker owns
+// the job or its result was decided.
 func (r *Recorder) LeaseLost(fenced bool) {
 	cause := causeTaken
 	if fenced {
@@ -119,19 +119,19 @@ func (r *Recorder) Synced(direction, action string, files int, bytes int64) {
 // Conflict counts a push that lost against another writer.
 func (r *Recorder) Conflict() { r.m.conflicts.Inc() }
 
-// LogBytes counts output of steps; dropped of it reached no reader of the events.
+// LogBytes counts n bytes of output of steps; dropped of them reached no reader of the events.
 func (r *Recorder) LogBytes(n, dropped int64) {
 	add(r.m.logBytes, n)
 	add(r.m.logDropped, dropped)
 }
 
-// Leftover counts a teardown that failed: something may be left on the engine.
+// Leftover counts a teardown that failed, after which a box or a volume may be left on the engine.
 func (r *Recorder) Leftover() { r.m.leftovers.Inc() }
 
-// Reaped counts what was removed for workers that are gone.
+// Reaped counts n boxes that were removed because their workers are gone.
 func (r *Recorder) Reaped(n int) { add(r.m.reaped, int64(n)) }
 
-// Draining says that the worker takes no more jobs. It can't be taken back.
+// Draining records that the worker takes no more jobs. It is final.
 func (r *Recorder) Draining() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -148,10 +148,10 @@ func (r *Recorder) IsDraining() bool {
 	return r.draining
 }
 
-// seconds is d in seconds. Two clocks may disagree; time never runs backwards in a histogram.
+// seconds returns d in seconds, and 0 if d is negative: d may be the difference of two machines' clocks.
 func seconds(d time.Duration) float64 { return max(d, 0).Seconds() }
 
-// add adds n. A counter panics on a negative number, which is never worth a worker.
+// add adds n if it is positive. A counter panics on a negative number, and a wrong number must not end a worker.
 func add(c prometheus.Counter, n int64) {
 	if n > 0 {
 		c.Add(float64(n))

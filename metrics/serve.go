@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// DefaultAddr is where a worker serves its metrics if nothing else is said.
+// DefaultAddr is the address of a worker's metrics if no other one is configured.
 const DefaultAddr = "127.0.0.1:9464"
 
-// stopGrace is how long requests may go on after the server was told to stop.
+// stopGrace is how long open requests may go on after the server was told to stop.
 const stopGrace = 3 * time.Second
 
-// Serve listens on addr and serves h until ctx ends, lets open requests finish for
-// up to 3 s, and returns nil. See Listen for addr.
+// Serve listens on addr and serves h until ctx ends. It then lets open requests finish
+// for up to 3 s and returns nil. Listen describes addr.
 func Serve(ctx context.Context, addr string, h http.Handler) error {
 	ln, err := Listen(ctx, addr)
 	if err != nil {
@@ -28,8 +28,8 @@ func Serve(ctx context.Context, addr string, h http.Handler) error {
 }
 
 // Listen opens addr: "host:port", or "unix:/path". Empty means DefaultAddr. The
-// host must be written: ":9464" would listen to the whole network without
-// saying so, and is refused. Port 0 picks a free one, which the listener's Addr tells.
+// host is required: ":9464" would open the port to the whole network without
+// saying so, and is refused. Port 0 stands for a free port, which the listener's Addr returns.
 func Listen(ctx context.Context, addr string) (net.Listener, error) {
 	if addr == "" {
 		addr = DefaultAddr
@@ -48,7 +48,7 @@ func Listen(ctx context.Context, addr string) (net.Listener, error) {
 	return ln, nil
 }
 
-// CheckAddr tells whether Listen could open addr. Its error says what is wanted.
+// CheckAddr returns an error if addr has not the form that Listen wants.
 func CheckAddr(addr string) error {
 	if path, ok := strings.CutPrefix(addr, "unix:"); ok {
 		if path == "" {
@@ -90,7 +90,7 @@ func ServeListener(ctx context.Context, ln net.Listener, h http.Handler) error {
 	defer cancel()
 	err := srv.Shutdown(stop)
 	if err != nil {
-		err = srv.Close() // somebody does not read: cut them off
+		err = srv.Close() // a client does not read its answer: close its connection
 	}
 	if served := <-ended; err == nil && !errors.Is(served, http.ErrServerClosed) {
 		err = served

@@ -116,7 +116,7 @@ func TestValidate(t *testing.T) {
 		t.Errorf("code %d, output:\n%s", code, out)
 	}
 	out, _, code = b.run("validate", "-o", "json", bad)
-	var v verdict
+	var v report
 	if err := json.Unmarshal([]byte(out), &v); err != nil || code != 2 || v.Valid || len(v.Errors) != 2 || v.Errors[0].Line != 4 || v.Errors[0].Path != "steps[0].timeut" {
 		t.Errorf("json: code %d, %v, %+v", code, err, v)
 	}

@@ -14,8 +14,8 @@ import (
 	"slipway/job"
 )
 
-// verdict is one line of validate -o json.
-type verdict struct {
+// report is one line of validate -o json.
+type report struct {
 	File   string    `json:"file"`
 	Valid  bool      `json:"valid"`
 	Errors []mistake `json:"errors,omitempty"`
@@ -44,7 +44,7 @@ docs/job.md explains every field.`,
 		for _, file := range args {
 			j, err := a.sys.ReadJob(file)
 			bad = bad || err != nil
-			if err := a.printVerdict(file, j, err, *output); err != nil {
+			if err := a.printReport(file, j, err, *output); err != nil {
 				return err
 			}
 		}
@@ -56,11 +56,11 @@ docs/job.md explains every field.`,
 	return cmd
 }
 
-func (a *app) printVerdict(file string, j *job.Job, err error, output cli.Output) error {
+func (a *app) printReport(file string, j *job.Job, err error, output cli.Output) error {
 	var many job.Errors
 	switch {
 	case output == cli.JSON:
-		v := verdict{File: file, Valid: err == nil}
+		v := report{File: file, Valid: err == nil}
 		if errors.As(err, &many) {
 			for _, e := range many {
 				v.Errors = append(v.Errors, mistake{e.Line, e.Column, e.Path, e.Message})

@@ -59,6 +59,16 @@ func TestJob(t *testing.T) {
 			"1.1 1.2 1.3 1.1 succeeded",
 		},
 		{
+			"a replica of the queue still has the events that the one before had lost",
+			&faulty{calls: []call{{whole()[:3], errAway}, {[]job.Event{event(1, job.EventFinished)}, errAway}, {whole(), nil}}},
+			"1.1 1.2 1.3 1.1 1.4 succeeded",
+		},
+		{
+			"the connection breaks after the last event",
+			&faulty{calls: []call{{whole(), errAway}, {whole(), nil}}, resultIn: time.Minute},
+			"1.1 1.2 1.3 1.4 1.5 succeeded",
+		},
+		{
 			"a job that ends before it runs has no events to miss",
 			&faulty{calls: []call{{[]job.Event{eventOf(1, 0, 1, job.EventFinished)}, nil}}},
 			"0.1 succeeded",
@@ -148,27 +158,36 @@ func TestJob_Error(t *testing.T) {
 	}
 }
 
-// TestJob_Leave: whatever ends the loop ends the goroutines, too. A bubble of synctest fails if one is left.
+// TestJob_Leave: whatever ends the loop ends the goroutines, too.
 func TestJob_Leave(t *testing.T) {
 	q := func() *faulty {
 		return &faulty{calls: []call{{whole(), nil}}, lastIn: time.Second, silent: true, resultIn: time.Hour}
 	}
+	wantEnded := func(t *testing.T, q *faulty) {
+		t.Helper()
+		if n := q.open.Load(); n != 0 {
+			t.Errorf("%d calls of the client go on after the loop, want 0", n)
+		}
+	}
 	t.Run("break", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			for range Job(t.Context(), q(), "X") {
+			q := q()
+			for range Job(t.Context(), q, "X") {
 				break
 			}
-			synctest.Wait()
+			wantEnded(t, q)
 		})
 	})
 	t.Run("panic", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
+			q := q()
 			defer func() {
 				if got := recover(); got != "in the loop" {
 					t.Errorf("recovered %v, want the loop's own panic", got)
 				}
+				wantEnded(t, q)
 			}()
-			for range Job(t.Context(), q(), "X") {
+			for range Job(t.Context(), q, "X") {
 				panic("in the loop")
 			}
 		})
@@ -212,6 +231,7 @@ func TestJob_Waiting(t *testing.T) {
 		{"for a worker", &faulty{state: job.StateQueued}, "waiting: queued succeeded"},
 		{"for its time", &faulty{state: job.StateScheduled}, "waiting: scheduled succeeded"},
 		{"with a record that nobody can read", &faulty{status: errors.New("not JSON")}, "waiting: not JSON succeeded"},
+		{"for a queue that is away", &faulty{status: job.ErrUnavailable}, "disconnected succeeded"},
 		{"for a step that prints nothing", &faulty{calls: []call{{whole()[:1], nil}}, state: job.StateRunning}, "1.1 succeeded"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package follow
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -67,6 +68,22 @@ func TestJob_ShortBreak(t *testing.T) {
 			t.Errorf("got %q, %v; want %q", got, err, want)
 		}
 	})
+}
+
+// TestJob_StopWhileProbing: a probe that the caller's own context cut short tells nothing about the queue. What comes
+// first is left to chance, hence the rounds.
+func TestJob_StopWhileProbing(t *testing.T) {
+	for range 50 {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), probeEvery+probeTimeout/2)
+			defer cancel()
+			q := &faulty{silent: true, resultIn: time.Hour}
+			q.away.Store(true)
+			if got, err := words(Job(ctx, q, "X")); len(got) > 0 || !errors.Is(err, context.DeadlineExceeded) {
+				t.Fatalf("got %q, %v; want the end of the context alone", got, err)
+			}
+		})
+	}
 }
 
 func TestChange(t *testing.T) {

@@ -23,6 +23,7 @@ type faulty struct {
 	// last one stands for all further calls.
 	calls []call
 	made  int
+	open  atomic.Int32 // calls of Follow and Result that have not returned
 
 	silent   bool          // Follow never ends by itself: the last event got lost
 	lastIn   time.Duration // before the last event of a call
@@ -47,6 +48,8 @@ func (q *faulty) Follow(ctx context.Context, _ job.ID, wait bool) iter.Seq2[job.
 			c = q.calls[min(q.made, len(q.calls)-1)]
 		}
 		q.made++
+		q.open.Add(1)
+		defer q.open.Add(-1)
 		for i, e := range c.events {
 			if i == len(c.events)-1 && sleep(ctx, q.lastIn) != nil {
 				break
@@ -69,6 +72,8 @@ func (q *faulty) Follow(ctx context.Context, _ job.ID, wait bool) iter.Seq2[job.
 }
 
 func (q *faulty) Result(ctx context.Context, _ job.ID) (*job.Result, error) {
+	q.open.Add(1)
+	defer q.open.Add(-1)
 	if q.failing > 0 {
 		q.failing--
 		return nil, fmt.Errorf("read result: %w", job.ErrUnavailable)

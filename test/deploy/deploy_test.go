@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 	"go.yaml.in/yaml/v4"
 
+	"slipway/job"
 	"slipway/metrics"
 	"slipway/runner"
 	testimage "slipway/test/image"
@@ -196,6 +197,44 @@ func TestEveryMetricIsShown(t *testing.T) {
 			t.Errorf("%s is on no panel", base)
 		}
 	}
+}
+
+// TestALabelHasOneMeaning: the values of a label come from one list, whatever the metric. Class once was a priority in
+// slipway_queue_* and the payer of a retry elsewhere, so that no panel could join the two.
+func TestALabelHasOneMeaning(t *testing.T) {
+	lists := map[string][]string{
+		"priority": words(job.Priorities()...),
+		"class":    words(job.ClassJob, job.ClassInfra, job.ClassCrash, job.ClassShutdown),
+		"outcome":  words(job.Outcomes()...),
+		"reason":   append(words(job.Reasons()...), "none"),
+	}
+	got := scrape(t)
+	seen := map[string]bool{}
+	for metric, labels := range got {
+		for label, values := range labels {
+			list, closed := lists[label]
+			if !closed || !strings.HasPrefix(metric, "slipway_") {
+				continue
+			}
+			seen[label] = true
+			for v := range values {
+				if !slices.Contains(list, v) {
+					t.Errorf("%s{%s=%q}: want one of %q", metric, label, v, list)
+				}
+			}
+		}
+	}
+	if len(seen) != len(lists) {
+		t.Errorf("the scrape has the labels %v, want each of %v", seen, lists)
+	}
+}
+
+func words[T ~string](values ...T) []string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		out[i] = string(v)
+	}
+	return out
 }
 
 // TestCheckFindsMistakes proves that the tests above can fail.
