@@ -61,7 +61,7 @@ const (
 	ReasonLimitCost         Reason = "limit_cost"         // failed: the model loop's cost limit; not given by this version
 	ReasonLimitTokens       Reason = "limit_tokens"       // failed: the model loop's token limit; not given by this version
 	ReasonLimitWall         Reason = "limit_wall"         // failed: the model loop's wall clock limit; not given by this version
-	ReasonLimitFailures     Reason = "limit_failures"     // failed: the model loop's limit of consecutive failures; not given by this version
+	ReasonLimitFailures     Reason = "limit_failures"     // failed: too many decisions in a row on what to do next could not be used; never with a job's own steps
 	ReasonLimitStuck        Reason = "limit_stuck"        // failed: the model loop repeats itself; not given by this version
 	ReasonInternal          Reason = "internal"           // errored: a defect of slipway
 )

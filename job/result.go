@@ -36,8 +36,12 @@ type Result struct {
 	FinishedAt  time.Time `json:"finished_at"`
 	Phases      Phases    `json:"phases"`
 
-	Steps     []StepResult     `json:"steps,omitempty"`
-	Workspace *WorkspaceResult `json:"workspace,omitempty"`
+	// Steps are in order. Those of a job's own are all there; where something else decides the steps, and there are many,
+	// those in the middle are left out.
+	Steps []StepResult `json:"steps,omitempty"`
+	// StepsElided is how many steps were left out.
+	StepsElided int              `json:"steps_elided,omitempty"`
+	Workspace   *WorkspaceResult `json:"workspace,omitempty"`
 }
 
 // Phases says where the attempt's time went. A phase that did not happen is zero.

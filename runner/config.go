@@ -7,6 +7,7 @@ import (
 
 	"slipway/container"
 	"slipway/job"
+	"slipway/runner/loop"
 	wsync "slipway/sync"
 )
 
@@ -29,6 +30,10 @@ type Config struct {
 	Slots int
 	// Policy is what jobs may ask for. The zero value is closed.
 	Policy container.Policy
+	// Decider makes what decides the steps of one attempt, for the job with its defaults. Its error refuses the job, as
+	// spec_invalid, before a box is made: what may pass, such as a service that is away, belongs into Decider.Next. It is
+	// called from many goroutines. Default: loop.Script of the job's own steps.
+	Decider func(*job.Job) (loop.Decider, error)
 	// Resources fills what a job's resources leave out. Zero fields take container.DefaultResources, cut to Policy.
 	Resources container.Resources
 	// Timing holds the clocks of the lease. Default: job.DefaultTiming. It must be the queue's own.
@@ -52,6 +57,9 @@ type Config struct {
 	// Excerpt is the size of the head and of the tail of a step's output in the result, in bytes. Default 4 KiB,
 	// at most MaxExcerpt. A job of many steps gets less for each, so that its result fits into one message.
 	Excerpt int
+	// Observation is the same for what a Decider is told of a step's output. It does not depend on the result, and is
+	// kept for one turn only. Default 16 KiB, at most MaxObservation. Without a Decider nobody is told.
+	Observation int
 
 	// Logger gets structured logs with the attempt's fields. Default: none.
 	Logger *zap.Logger

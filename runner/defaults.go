@@ -27,10 +27,14 @@ const (
 	DefaultInfraBackoff   = 5 * time.Second
 	DefaultStepLogLimit   = 16 << 20
 	DefaultExcerpt        = 4 << 10
+	DefaultObservation    = 16 << 10
 )
 
 // MaxExcerpt bounds Config.Excerpt: a result must fit into one message of the queue.
 const MaxExcerpt = 64 << 10
+
+// MaxObservation bounds Config.Observation: a turn holds up to job.MaxSteps of them, twice.
+const MaxObservation = 1 << 20
 
 var prefixRE = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9._-]*/)*$`)
 
@@ -47,6 +51,7 @@ func (c Config) withDefaults() Config {
 	c.InfraBackoff = cmp.Or(c.InfraBackoff, DefaultInfraBackoff)
 	c.StepLogLimit = cmp.Or(c.StepLogLimit, DefaultStepLogLimit)
 	c.Excerpt = cmp.Or(c.Excerpt, DefaultExcerpt)
+	c.Observation = cmp.Or(c.Observation, DefaultObservation)
 	if c.Logger == nil {
 		c.Logger = zap.NewNop()
 	}
@@ -86,6 +91,8 @@ func (c Config) validate() error {
 		return fmt.Errorf("config: Slots is %d, must not be negative", c.Slots)
 	case c.Excerpt < 0 || c.Excerpt > MaxExcerpt:
 		return fmt.Errorf("config: Excerpt is %d, must be from 1 to %d", c.Excerpt, MaxExcerpt)
+	case c.Observation < 0 || c.Observation > MaxObservation:
+		return fmt.Errorf("config: Observation is %d, must be from 1 to %d", c.Observation, MaxObservation)
 	case c.StepLogLimit < 0:
 		return fmt.Errorf("config: StepLogLimit is %d, must not be negative", c.StepLogLimit)
 	}

@@ -16,8 +16,8 @@ func TestPanic(t *testing.T) {
 	t.Parallel()
 	scenario(t, func(b *bundle) {
 		b.start()
-		other := b.put(steps(run("sleep 1m")))
-		l := b.do(steps(run("panic"), run("say b")))
+		other := b.put(jobOf(run("sleep 1m")))
+		l := b.do(jobOf(run("panic"), run("say b")))
 		b.wantRetry(l, job.ClassInfra, job.ReasonInternal)
 		if b.boxes.alive() != 1 {
 			t.Errorf("got %d boxes, want that of the other job", b.boxes.alive())
@@ -39,7 +39,7 @@ func TestPanic_Anywhere(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			scenario(t, func(b *bundle) {
-				l := newLease(b, steps(run("say a")))
+				l := newLease(b, jobOf(run("say a")))
 				set(b, l)
 				b.start()
 				b.queue.leases <- l
@@ -51,19 +51,19 @@ func TestPanic_Anywhere(t *testing.T) {
 	t.Run("commit", func(t *testing.T) {
 		t.Parallel()
 		scenario(t, func(b *bundle) {
-			l := newLease(b, steps(run("say a")))
+			l := newLease(b, jobOf(run("say a")))
 			l.commit = func(context.Context, *job.Result) (*job.Result, error) { panic("broken") }
 			b.start()
 			b.queue.leases <- l
 			synctest.Wait()
 			l.untouched()
-			b.want(b.do(steps(run("say b"))), job.Succeeded, "")
+			b.want(b.do(jobOf(run("say b"))), job.Succeeded, "")
 		})
 	})
 	t.Run("emit and extend", func(t *testing.T) {
 		t.Parallel()
 		scenario(t, func(b *bundle) {
-			l := newLease(b, steps(run("say a; sleep 1h")))
+			l := newLease(b, jobOf(run("say a; sleep 1h")))
 			l.emit, l.extend = bad, bad
 			b.start()
 			b.queue.leases <- l
@@ -99,7 +99,7 @@ func TestSetup(t *testing.T) {
 			t.Parallel()
 			scenario(t, func(b *bundle) {
 				tt.set(b.boxes)
-				l := b.do(steps(run("say a"), always("say b")))
+				l := b.do(jobOf(run("say a"), always("say b")))
 				if tt.retry {
 					b.wantRetry(l, job.ClassInfra, tt.reason)
 				} else {
@@ -126,8 +126,8 @@ func TestRemoval_Persists(t *testing.T) {
 		}
 		b.cfg.Slots = 1
 		b.start()
-		l := b.put(steps(run("say a")))
-		next := b.put(steps(run("say b")))
+		l := b.put(jobOf(run("say a")))
+		next := b.put(jobOf(run("say b")))
 		b.wait(l)
 		if got := l.result.FinishedAt.Sub(l.result.StartedAt); got != 0 {
 			t.Errorf("the result waited %s for the engine", got)
@@ -144,7 +144,7 @@ func TestRemoval_GivesUp(t *testing.T) {
 	t.Parallel()
 	scenario(t, func(b *bundle) {
 		b.boxes.remove = func(context.Context) error { return container.ErrEngineUnavailable }
-		l := b.do(steps(run("say a")))
+		l := b.do(jobOf(run("say a")))
 		b.want(l, job.Succeeded, "")
 		pass(2 * DefaultCleanupTimeout)
 		if b.seen.get("leftover") != 1 || b.seen.get("phase failed cleanup") != 1 {
@@ -159,7 +159,7 @@ func TestPush_Bounded(t *testing.T) {
 	t.Parallel()
 	scenario(t, func(b *bundle) {
 		b.store.Inject(wsynctest.Fault{Op: wsynctest.OpPut, Delay: 24 * time.Hour})
-		j := steps(run("touch f"))
+		j := jobOf(run("touch f"))
 		j.Workspace = &job.Workspace{Prefix: "ws"}
 		began := time.Now()
 		l := b.do(j)

@@ -10,6 +10,7 @@ import (
 
 	"slipway/container"
 	"slipway/job"
+	"slipway/runner/internal/steps"
 )
 
 // fullFiles is a workspace without room.
@@ -58,7 +59,7 @@ func TestDisk(t *testing.T) {
 					tt.exit(&e)
 					return e, nil
 				}
-				j := steps(run("fill"), always("look"))
+				j := jobOf(run("fill"), always("look"))
 				j.Resources = tt.asked
 				r := b.want(b.do(j), tt.reason.Outcome(), tt.reason)
 				if got := strings.Contains(r.Message, "; ask for more with resources.disk"); got != tt.hint {
@@ -86,7 +87,7 @@ func TestDisk_Canceled(t *testing.T) {
 			e.Code = 1
 			return e, nil
 		}
-		j := steps(run("fail"), always("look"))
+		j := jobOf(run("fail"), always("look"))
 		j.Resources.Disk = 4 << 20
 		b.start()
 		l := b.put(j)
@@ -124,11 +125,11 @@ func TestDisk_Bounded(t *testing.T) {
 			box.files = hangingFiles{box.files}
 			return container.Exit{Code: 1}, nil
 		}
-		j := steps(run("fail"))
+		j := jobOf(run("fail"))
 		j.Resources.Disk = 4 << 20
 		r := b.want(b.do(j), job.Failed, job.ReasonExit)
-		if got := r.FinishedAt.Sub(r.StartedAt); got != probeTime {
-			t.Errorf("took %s, want %s", got, probeTime)
+		if got := r.FinishedAt.Sub(r.StartedAt); got != steps.ProbeTime {
+			t.Errorf("took %s, want %s", got, steps.ProbeTime)
 		}
 	})
 }
@@ -147,7 +148,7 @@ func TestDisk_File(t *testing.T) {
 			box.files = fullFiles{box.files}
 			return container.Exit{}, nil
 		}
-		j := steps(run("fill"), job.Step{Write: &job.WriteFile{Path: "f", Content: ptr("x")}})
+		j := jobOf(run("fill"), job.Step{Write: &job.WriteFile{Path: "f", Content: ptr("x")}})
 		j.Resources.Disk = 4 << 20
 		r := b.want(b.do(j), job.Failed, job.ReasonDisk)
 		if want := "; ask for more with resources.disk"; !strings.HasSuffix(r.Message, want) {

@@ -49,7 +49,7 @@ func TestInputs_Bad(t *testing.T) {
 			t.Parallel()
 			scenario(t, func(b *bundle) {
 				b.object("p/inputs/x", "abc")
-				j := steps(run("say never"))
+				j := jobOf(run("say never"))
 				j.Inputs = []job.Input{{Path: "ok", Content: ptr("ok")}, tt.in}
 				r := b.want(b.do(j), job.Errored, job.ReasonWorkspacePull)
 				if !strings.Contains(r.Message, tt.want) {

@@ -28,7 +28,7 @@ func TestLeaseLost(t *testing.T) {
 			t.Parallel()
 			scenario(t, func(b *bundle) {
 				b.start()
-				j := steps(job.Step{Run: "stubborn 1h", Grace: ptr(job.Duration(10 * time.Minute))}, always("say c"))
+				j := jobOf(job.Step{Run: "stubborn 1h", Grace: ptr(job.Duration(10 * time.Minute))}, always("say c"))
 				j.Workspace = &job.Workspace{Prefix: "ws", Push: job.WorkspacePushAlways}
 				j.Timeout = job.Duration(24 * time.Hour)
 				l := newLease(b, j)
@@ -62,7 +62,7 @@ func TestLease_ConfirmedBeforePush(t *testing.T) {
 			t.Parallel()
 			scenario(t, func(b *bundle) {
 				b.start()
-				j := steps(run("touch a"))
+				j := jobOf(run("touch a"))
 				j.Workspace = &job.Workspace{Prefix: "ws"}
 				l := newLease(b, j)
 				back := time.Now().Add(outage)
@@ -106,7 +106,7 @@ func newLease(b *bundle, j *job.Job) *fakeLease {
 func TestLease_CountsFromTheClaim(t *testing.T) {
 	t.Parallel()
 	scenario(t, func(b *bundle) {
-		l := newLease(b, steps(run("sleep 1h")))
+		l := newLease(b, jobOf(run("sleep 1h")))
 		l.delivery.ClaimedAt = time.Now()
 		l.extend = hang
 		pass(14 * time.Second)
@@ -133,7 +133,7 @@ func TestLease_LostForEver(t *testing.T) {
 			t.Parallel()
 			scenario(t, func(b *bundle) {
 				b.cfg.InfraBudget = tt.budget
-				l := newLease(b, steps(run("say a")))
+				l := newLease(b, jobOf(run("say a")))
 				l.delivery.Counts.Infra = tt.infra
 				b.start()
 				b.queue.leases <- l
@@ -148,7 +148,7 @@ func TestLease_SurvivesALostHeartbeat(t *testing.T) {
 	t.Parallel()
 	scenario(t, func(b *bundle) {
 		b.start()
-		l := newLease(b, steps(run("sleep 10m")))
+		l := newLease(b, jobOf(run("sleep 10m")))
 		n := 0
 		l.extend = func(context.Context) error {
 			if n++; n%3 != 0 {
@@ -167,7 +167,7 @@ func TestLease_CommitNeedsIt(t *testing.T) {
 	t.Parallel()
 	scenario(t, func(b *bundle) {
 		b.start()
-		l := newLease(b, steps(run("say a")))
+		l := newLease(b, jobOf(run("say a")))
 		l.extend = func(context.Context) error { return job.ErrUnavailable }
 		l.commit = func(ctx context.Context, r *job.Result) (*job.Result, error) { return nil, hang(ctx) }
 		b.queue.leases <- l
@@ -187,7 +187,7 @@ func TestGhost(t *testing.T) {
 		b.boxes.create = func(context.Context) error { pass(time.Minute); return nil }
 		b.boxes.start = hang
 		b.start()
-		l := newLease(b, steps(run("say a")))
+		l := newLease(b, jobOf(run("say a")))
 		l.extend = func(context.Context) error { return job.ErrLeaseLost }
 		b.queue.leases <- l
 		pass(2 * time.Minute)
@@ -204,7 +204,7 @@ func TestGhost(t *testing.T) {
 func TestLease_CountsFromTheCall(t *testing.T) {
 	t.Parallel()
 	scenario(t, func(b *bundle) {
-		l := newLease(b, steps(run("sleep 1h")))
+		l := newLease(b, jobOf(run("sleep 1h")))
 		const late = 10 * time.Second
 		l.extend = func(ctx context.Context) error {
 			if l.heartbeats() > 1 {
@@ -235,7 +235,7 @@ func TestLease_AnswerAfterTheFence(t *testing.T) {
 	t.Parallel()
 	scenario(t, func(b *bundle) {
 		b.boxes.remove = slowly(50 * time.Second)
-		l := newLease(b, steps(run("sleep 1h")))
+		l := newLease(b, jobOf(run("sleep 1h")))
 		l.extend = func(context.Context) error { pass(50 * time.Second); return nil }
 		b.start()
 		b.queue.leases <- l
@@ -251,7 +251,7 @@ func TestLease_AnswerAfterTheFence(t *testing.T) {
 func TestLease_TakenBeforePush(t *testing.T) {
 	t.Parallel()
 	scenario(t, func(b *bundle) {
-		j := steps(run("touch f"))
+		j := jobOf(run("touch f"))
 		j.Workspace = &job.Workspace{Prefix: "ws", Push: job.WorkspacePushAlways}
 		l := newLease(b, j)
 		l.extend = func(context.Context) error { return job.ErrLeaseLost }

@@ -4,14 +4,13 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"slipway/container"
 	"slipway/job"
+	"slipway/runner/internal/steps"
 	wsync "slipway/sync"
 	"slipway/sync/wsynctest"
 )
@@ -21,7 +20,7 @@ func TestLog_StoredOnlyIfTheExcerptIsNotAll(t *testing.T) {
 	scenario(t, func(b *bundle) {
 		b.cfg.Excerpt, b.cfg.StepLogLimit = 16, 100
 		long, huge := strings.Repeat("0123456789", 5), strings.Repeat("0123456789", 30)
-		j := steps(run("say short"), job.Step{Name: "Build It!", Run: "say " + long}, run("say "+huge+"; exit 1"))
+		j := jobOf(run("say short"), job.Step{Name: "Build It!", Run: "say " + long}, run("say "+huge+"; exit 1"))
 		l := b.do(j)
 		r := b.want(l, job.Failed, job.ReasonExit)
 		if o := r.Steps[0].Output; o.LogKey != "" || o.Elided != 0 {
@@ -46,7 +45,7 @@ func TestLog_AfterJobTimeout(t *testing.T) {
 	t.Parallel()
 	scenario(t, func(b *bundle) {
 		b.cfg.Excerpt = 8
-		j := steps(run("say " + strings.Repeat("x", 50) + "; sleep 1h"))
+		j := jobOf(run("say " + strings.Repeat("x", 50) + "; sleep 1h"))
 		j.Timeout = job.Duration(time.Minute)
 		if r := b.want(b.do(j), job.TimedOut, job.ReasonJobTimeout); r.Steps[0].Output.LogKey == "" {
 			t.Error("the log of the step that ran out of time is not stored")
@@ -59,7 +58,7 @@ func TestLog_StoreAway(t *testing.T) {
 	scenario(t, func(b *bundle) {
 		b.cfg.Excerpt = 8
 		b.store.Inject(wsynctest.Fault{Op: wsynctest.OpPut, Err: wsync.ErrUnavailable, Times: 9})
-		r := b.want(b.do(steps(run("say "+strings.Repeat("x", 50)))), job.Succeeded, "")
+		r := b.want(b.do(jobOf(run("say "+strings.Repeat("x", 50)))), job.Succeeded, "")
 		if r.Steps[0].Output.LogKey != "" {
 			t.Error("got the key of a log that was not stored")
 		}
@@ -72,71 +71,25 @@ func TestLog_BesideTheNextStep(t *testing.T) {
 	scenario(t, func(b *bundle) {
 		b.cfg.Excerpt = 8
 		b.store.Inject(wsynctest.Fault{Op: wsynctest.OpPut, Delay: time.Minute})
-		r := b.want(b.do(steps(run("say "+strings.Repeat("x", 50)), run("sleep 40s"))), job.Succeeded, "")
+		r := b.want(b.do(jobOf(run("say "+strings.Repeat("x", 50)), run("sleep 40s"))), job.Succeeded, "")
 		if got := r.FinishedAt.Sub(r.StartedAt); got != time.Minute || r.Steps[0].Output.LogKey == "" {
 			t.Errorf("took %s, the log's key is %q; want the upload's minute beside the second step, and a key", got, r.Steps[0].Output.LogKey)
 		}
 	})
 }
 
-// TestLog_Bounded: a store that does not answer holds a job for logTimeout, once.
+// TestLog_Bounded: a store that does not answer holds a job for steps.LogTimeout, once.
 func TestLog_Bounded(t *testing.T) {
 	t.Parallel()
 	scenario(t, func(b *bundle) {
 		b.cfg.Excerpt = 8
 		b.store.Inject(wsynctest.Fault{Op: wsynctest.OpPut, Delay: 24 * time.Hour, Times: 2})
 		loud := run("say " + strings.Repeat("x", 50))
-		r := b.want(b.do(steps(loud, loud)), job.Succeeded, "")
-		if got := r.FinishedAt.Sub(r.StartedAt); got != logTimeout {
-			t.Errorf("took %s, want %s", got, logTimeout)
+		r := b.want(b.do(jobOf(loud, loud)), job.Succeeded, "")
+		if got := r.FinishedAt.Sub(r.StartedAt); got != steps.LogTimeout {
+			t.Errorf("took %s, want %s", got, steps.LogTimeout)
 		}
 	})
-}
-
-// TestSpool_NoGap: after a loss nothing more is taken, so that what is kept is a beginning, and the loss is exact.
-func TestSpool_NoGap(t *testing.T) {
-	t.Parallel()
-	s := newSpool(100)
-	defer s.close()
-	file := s.file
-	s.write([]byte("beginning"))
-	broken, err := os.Open(os.DevNull) // for reading: a write fails, as on a full disk
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer broken.Close()
-	s.file = broken
-	s.write([]byte("lost"))
-	s.file = file
-	s.write([]byte("after the gap"))
-	got := make([]byte, 100)
-	n, _ := file.ReadAt(got, 0)
-	if want := "beginning"; string(got[:n]) != want || s.size != int64(len(want)) || s.lost != int64(len("lost"+"after the gap")) {
-		t.Errorf("kept %q (size %d), lost %d; want %q and the rest lost", got[:n], s.size, s.lost, want)
-	}
-}
-
-// TestSpool_NoName: a worker that is killed leaves no file behind.
-func TestSpool_NoName(t *testing.T) {
-	dir := t.TempDir()
-	t.Setenv("TMPDIR", dir)
-	s := newSpool(100)
-	defer s.close()
-	s.write([]byte("x"))
-	if left, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(left) != 0 || s.size != 1 {
-		t.Errorf("got files %v, %v, size %d; want no name and one byte", left, err, s.size)
-	}
-}
-
-// TestSpool_NoFile: without room for temporary files the log is lost and counted, and the job goes on.
-func TestSpool_NoFile(t *testing.T) {
-	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "none"))
-	s := newSpool(100)
-	s.write([]byte("lost"))
-	s.close()
-	if err := putSpool(t.Context(), wsynctest.NewStore(), "k", s); err == nil || s.lost != 4 {
-		t.Errorf("got error %v, lost %d; want an error and 4 bytes lost", err, s.lost)
-	}
 }
 
 // TestResultFits: 200 steps that each print what is dear in JSON still make a result of less than a message.
@@ -168,7 +121,7 @@ func TestOutput_AsTheBoxCounted(t *testing.T) {
 			cmd.Output(container.Stdout, []byte("hello"))
 			return container.Exit{Output: 1005}, nil
 		}
-		r := b.want(b.do(steps(run("x"))), job.Succeeded, "")
+		r := b.want(b.do(jobOf(run("x"))), job.Succeeded, "")
 		if o := r.Steps[0].Output; o.Bytes != 1005 || o.Elided != 1000 || o.Head != "hello" {
 			t.Errorf("got %+v, want 1005 bytes of which 1000 are elided", o)
 		}

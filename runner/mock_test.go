@@ -9,7 +9,6 @@ import (
 	"slipway/container"
 	"slipway/container/mock"
 	"slipway/job"
-	wsync "slipway/sync"
 )
 
 // withMock gives the worker the mock's boxes, which fail the test if they are
@@ -45,7 +44,7 @@ func TestMock_Commands(t *testing.T) {
 			scenario(t, func(b *bundle) {
 				withMock(b).On("cmd", tt.reply)
 				tt.step.Command = []string{"cmd"}
-				r := b.want(b.do(steps(tt.step)), tt.outcome, tt.reason)
+				r := b.want(b.do(jobOf(tt.step)), tt.outcome, tt.reason)
 				s := r.Steps[0]
 				if s.ExitCode == nil || *s.ExitCode != tt.code || s.Signal != tt.signal {
 					t.Errorf("got exit code %v, signal %q; want %d, %q", s.ExitCode, s.Signal, tt.code, tt.signal)
@@ -79,7 +78,7 @@ func TestMock_Faults(t *testing.T) {
 			scenario(t, func(b *bundle) {
 				p := withMock(b)
 				p.Fail(tt.fault)
-				j := steps(run("true"), job.Step{Write: &job.WriteFile{Path: "f", Content: ptr("x")}})
+				j := jobOf(run("true"), job.Step{Write: &job.WriteFile{Path: "f", Content: ptr("x")}})
 				j.Inputs = []job.Input{{Path: "in", Content: ptr("x")}}
 				p.On("true", mock.Reply{})
 				l := b.do(j)
@@ -119,7 +118,7 @@ func TestMock_FileActions(t *testing.T) {
 			t.Parallel()
 			scenario(t, func(b *bundle) {
 				withMock(b).Fail(tt.fault)
-				r := b.want(b.do(steps(tt.step, run("true"))), tt.outcome, tt.reason)
+				r := b.want(b.do(jobOf(tt.step, run("true"))), tt.outcome, tt.reason)
 				if r.Message == "" || r.Steps[1].Status != job.StepSkipped {
 					t.Errorf("got message %q, second step %s", r.Message, r.Steps[1].Status)
 				}
@@ -140,7 +139,7 @@ func TestMock_InputsThatDontFit(t *testing.T) {
 	} {
 		scenario(t, func(b *bundle) {
 			withMock(b).Fail(mock.Fault{At: mock.OnFiles, Err: tt.err})
-			j := steps(run("true"))
+			j := jobOf(run("true"))
 			j.Inputs = []job.Input{{Path: "ok/f", Content: ptr("x")}}
 			r := b.want(b.do(j), tt.outcome, tt.reason)
 			if !strings.Contains(r.Message, "inputs[0] (ok/f)") {
@@ -165,30 +164,4 @@ func TestMock_Workspace(t *testing.T) {
 			t.Errorf("got changes %v, pulled %d, read %q", got, r.Workspace.FilesPulled, r.Steps[0].Output.Head)
 		}
 	})
-}
-
-func TestNotePush_Bounds(t *testing.T) {
-	t.Parallel()
-	var p wsync.Pushed
-	for range 300 {
-		p.Changes = append(p.Changes, wsync.Change{Path: "x", Kind: wsync.Added})
-		p.Skipped = append(p.Skipped, "s: a socket")
-	}
-	var r job.WorkspaceResult
-	notePush(&r, p)
-	if len(r.Changes) != job.MaxChanges || r.ChangesElided != 300-job.MaxChanges || len(r.Skipped) != job.MaxChanges {
-		t.Errorf("got %d changes, %d elided, %d skipped", len(r.Changes), r.ChangesElided, len(r.Skipped))
-	}
-	p = wsync.Pushed{Unstable: []string{"u"}}
-	for range 100 {
-		p.Changes = append(p.Changes, wsync.Change{Path: strings.Repeat("<\xff", 2000), Kind: wsync.Added})
-	}
-	r = job.WorkspaceResult{}
-	notePush(&r, p)
-	if size := len(mustJSON(t, r)); size > maxChangesBytes+maxSkippedBytes || len(r.Changes)+r.ChangesElided != 100 {
-		t.Errorf("got %d bytes, %d changes and %d elided", size, len(r.Changes), r.ChangesElided)
-	}
-	if len(r.Skipped) != 1 || !strings.HasPrefix(r.Skipped[0], "u: ") {
-		t.Errorf("got skipped %v, want the file that changed while it was read", r.Skipped)
-	}
 }

@@ -49,7 +49,7 @@ func TestAccept(t *testing.T) {
 				if tt.config != nil {
 					tt.config(&b.cfg)
 				}
-				j := steps(run("say a"))
+				j := jobOf(run("say a"))
 				tt.set(j)
 				r := b.want(b.do(j), job.Errored, tt.reason)
 				for _, want := range tt.want {

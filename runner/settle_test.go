@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"slipway/job"
+	"slipway/runner/internal/backoff"
 )
 
 // slowly makes the removal of a box take d.
@@ -33,7 +34,7 @@ func TestSettle_NeverBesideTheBox(t *testing.T) {
 				b.cfg.SoftStop = -1
 				b.boxes.remove = slowly(30 * time.Second)
 				b.start()
-				l := newLease(b, steps(run(tt.step)))
+				l := newLease(b, jobOf(run(tt.step)))
 				boxes := -1
 				l.back = func() { boxes = b.boxes.alive() }
 				b.queue.leases <- l
@@ -55,7 +56,7 @@ func TestSettle_EventsBeforeTheEnd(t *testing.T) {
 		t.Run(step, func(t *testing.T) {
 			t.Parallel()
 			scenario(t, func(b *bundle) {
-				l := newLease(b, steps(run(step)))
+				l := newLease(b, jobOf(run(step)))
 				var told []job.Event
 				note := func() {
 					l.mu.Lock()
@@ -78,7 +79,7 @@ func TestSettle_EventsBeforeTheEnd(t *testing.T) {
 // waitFor makes a commit that takes d, unless its context ends first.
 func waitFor(d time.Duration) func(context.Context, *job.Result) (*job.Result, error) {
 	return func(ctx context.Context, r *job.Result) (*job.Result, error) {
-		if pause(ctx, d); ctx.Err() != nil {
+		if backoff.Pause(ctx, d); ctx.Err() != nil {
 			return nil, job.ErrUnavailable
 		}
 		return r, nil
@@ -90,7 +91,7 @@ func TestSettle_OutlivesTheWorker(t *testing.T) {
 	t.Parallel()
 	scenario(t, func(b *bundle) {
 		b.cfg.SoftStop = time.Second
-		l := newLease(b, steps(run("say a")))
+		l := newLease(b, jobOf(run("say a")))
 		l.commit = waitFor(30 * time.Second)
 		b.start()
 		b.queue.leases <- l
@@ -108,11 +109,11 @@ func TestSettle_Bounded(t *testing.T) {
 			t.Parallel()
 			scenario(t, func(b *bundle) {
 				b.cfg.CleanupTimeout, b.cfg.Slots = cleanup, 1
-				l := newLease(b, steps(run("say a")))
+				l := newLease(b, jobOf(run("say a")))
 				l.commit = waitFor(time.Hour)
 				b.start()
 				b.queue.leases <- l
-				next := b.put(steps(run("say b")))
+				next := b.put(jobOf(run("say b")))
 				b.wait(next)
 				r := b.want(next, job.Succeeded, "")
 				l.untouched()
@@ -144,7 +145,7 @@ func TestSettle_LeaseOutlivesTheBox(t *testing.T) {
 				b.cfg.SoftStop, b.cfg.CleanupTimeout = -1, 2*removal
 				b.boxes.remove = slowly(removal)
 				b.start()
-				l := b.put(steps(run(tt.step)))
+				l := b.put(jobOf(run(tt.step)))
 				pass(time.Second)
 				b.halt()
 				if got := l.heartbeats(); got < tt.want || tt.want == 0 && got > 0 {
@@ -164,11 +165,11 @@ func TestSettle_PanicKeepsTheSlot(t *testing.T) {
 	scenario(t, func(b *bundle) {
 		b.cfg.Slots = 1
 		b.boxes.remove = slowly(30 * time.Second)
-		l := newLease(b, steps(run("say a")))
+		l := newLease(b, jobOf(run("say a")))
 		l.commit = func(context.Context, *job.Result) (*job.Result, error) { panic("broken") }
 		b.start()
 		b.queue.leases <- l
-		next := b.put(steps(run("say b")))
+		next := b.put(jobOf(run("say b")))
 		pass(29 * time.Second)
 		if got := b.boxes.alive(); got != 1 {
 			t.Errorf("got %d boxes in one slot, want 1", got)

@@ -145,7 +145,7 @@ func run(script string) job.Step { return job.Step{Run: script} }
 
 func always(script string) job.Step { return job.Step{Run: script, If: job.IfAlways} }
 
-func steps(s ...job.Step) *job.Job { return &job.Job{Steps: s} }
+func jobOf(s ...job.Step) *job.Job { return &job.Job{Steps: s} }
 
 func statuses(r *job.Result) []job.StepStatus {
 	var out []job.StepStatus

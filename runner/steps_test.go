@@ -8,6 +8,7 @@ import (
 
 	"slipway/container"
 	"slipway/job"
+	"slipway/runner/internal/steps"
 )
 
 // Short words for the table.
@@ -26,24 +27,24 @@ var stepTests = []struct {
 	reason  job.Reason
 	want    []job.StepStatus
 }{
-	{"two succeed", steps(run("say a"), run("say b")), job.Succeeded, "", []job.StepStatus{stepOK, stepOK}},
-	{"first fails", steps(run("exit 3"), run("say b")), job.Failed, job.ReasonExit, []job.StepStatus{stepBad, stepNo}},
+	{"two succeed", jobOf(run("say a"), run("say b")), job.Succeeded, "", []job.StepStatus{stepOK, stepOK}},
+	{"first fails", jobOf(run("exit 3"), run("say b")), job.Failed, job.ReasonExit, []job.StepStatus{stepBad, stepNo}},
 	{
-		"failure and always", steps(run("exit 3"), job.Step{Run: "say f", If: job.IfFailure}, always("say a"), run("say b")),
+		"failure and always", jobOf(run("exit 3"), job.Step{Run: "say f", If: job.IfFailure}, always("say a"), run("say b")),
 		job.Failed, job.ReasonExit,
 		[]job.StepStatus{stepBad, stepOK, stepOK, stepNo},
 	},
-	{"no failure", steps(run("say a"), job.Step{Run: "say f", If: job.IfFailure}), job.Succeeded, "", []job.StepStatus{stepOK, stepNo}},
-	{"continue on error", steps(job.Step{Run: "exit 1", ContinueOnError: true}, run("say b")), job.Succeeded, "", []job.StepStatus{stepBad, stepOK}},
-	{"always fails", steps(run("say a"), always("exit 2")), job.Failed, job.ReasonExit, []job.StepStatus{stepOK, stepBad}},
-	{"first failure counts", steps(run("oom"), always("exit 2")), job.Failed, job.ReasonOOM, []job.StepStatus{stepBad, stepBad}},
+	{"no failure", jobOf(run("say a"), job.Step{Run: "say f", If: job.IfFailure}), job.Succeeded, "", []job.StepStatus{stepOK, stepNo}},
+	{"continue on error", jobOf(job.Step{Run: "exit 1", ContinueOnError: true}, run("say b")), job.Succeeded, "", []job.StepStatus{stepBad, stepOK}},
+	{"always fails", jobOf(run("say a"), always("exit 2")), job.Failed, job.ReasonExit, []job.StepStatus{stepOK, stepBad}},
+	{"first failure counts", jobOf(run("oom"), always("exit 2")), job.Failed, job.ReasonOOM, []job.StepStatus{stepBad, stepBad}},
 	{
-		"step timeout", steps(job.Step{Run: "sleep 1h", Timeout: job.Duration(time.Second)}, run("say b"), always("say c")),
+		"step timeout", jobOf(job.Step{Run: "sleep 1h", Timeout: job.Duration(time.Second)}, run("say b"), always("say c")),
 		job.TimedOut, job.ReasonStepTimeout,
 		[]job.StepStatus{stepOut, stepNo, stepOK},
 	},
 	{
-		"step timeout, continued", steps(job.Step{Run: "sleep 1h", Timeout: job.Duration(time.Second), ContinueOnError: true}, run("say b")),
+		"step timeout, continued", jobOf(job.Step{Run: "sleep 1h", Timeout: job.Duration(time.Second), ContinueOnError: true}, run("say b")),
 		job.Succeeded, "",
 		[]job.StepStatus{stepOut, stepOK},
 	},
@@ -64,9 +65,9 @@ var stepTests = []struct {
 		job.Failed, job.ReasonExit,
 		[]job.StepStatus{stepBad, stepOut},
 	},
-	{"read nothing", steps(job.Step{Read: "none"}), job.Failed, job.ReasonExit, []job.StepStatus{stepBad}},
+	{"read nothing", jobOf(job.Step{Read: "none"}), job.Failed, job.ReasonExit, []job.StepStatus{stepBad}},
 	{
-		"files", steps(
+		"files", jobOf(
 			job.Step{Write: &job.WriteFile{Path: "d/f", Content: ptr("hello")}}, job.Step{Read: "d/f"}, job.Step{List: "."},
 			job.Step{Delete: "d"}, job.Step{Delete: "d"}, job.Step{Read: "d/f"},
 		),
@@ -96,7 +97,7 @@ func TestSteps(t *testing.T) {
 func TestSteps_Result(t *testing.T) {
 	t.Parallel()
 	scenario(t, func(b *bundle) {
-		j := steps(job.Step{Name: "greet", Run: "say hello; sleep 2s; exit 4"})
+		j := jobOf(job.Step{Name: "greet", Run: "say hello; sleep 2s; exit 4"})
 		j.Name, j.Labels = "mine", map[string]string{"a": "b"}
 		r := b.want(b.do(j), job.Failed, job.ReasonExit)
 		if r.Name != "mine" || r.Labels["a"] != "b" || r.BoxID == "" || r.ImageDigest == "" || r.Version != job.Version {
@@ -116,7 +117,7 @@ func TestSteps_Result(t *testing.T) {
 func TestSteps_Files(t *testing.T) {
 	t.Parallel()
 	scenario(t, func(b *bundle) {
-		l := b.do(steps(
+		l := b.do(jobOf(
 			job.Step{Write: &job.WriteFile{Path: "d/f", ContentBase64: []byte("\xff\x00x")}},
 			job.Step{Write: &job.WriteFile{Path: "a\"b", Content: ptr("hello")}},
 			job.Step{Read: "d/f"}, job.Step{List: "."},
@@ -134,7 +135,7 @@ func TestSteps_Files(t *testing.T) {
 func TestSteps_Retry(t *testing.T) {
 	t.Parallel()
 	scenario(t, func(b *bundle) {
-		j := steps(job.Step{Run: "sleep 1s; exit 1", Retry: job.Retry{Attempts: 3, Backoff: job.Duration(10 * time.Second)}})
+		j := jobOf(job.Step{Run: "sleep 1s; exit 1", Retry: job.Retry{Attempts: 3, Backoff: job.Duration(10 * time.Second)}})
 		began := time.Now()
 		l := b.do(j)
 		r := b.want(l, job.Failed, job.ReasonExit)
@@ -162,29 +163,13 @@ func TestSteps_Retry(t *testing.T) {
 func TestSteps_RetryEndsWithTheJob(t *testing.T) {
 	t.Parallel()
 	scenario(t, func(b *bundle) {
-		j := steps(job.Step{Run: "exit 1", Retry: job.Retry{Attempts: 20, Backoff: job.Duration(time.Minute)}}, always("say bye"))
+		j := jobOf(job.Step{Run: "exit 1", Retry: job.Retry{Attempts: 20, Backoff: job.Duration(time.Minute)}}, always("say bye"))
 		j.Timeout = job.Duration(2 * time.Minute)
 		r := b.want(b.do(j), job.Failed, job.ReasonExit)
 		if r.Steps[0].Tries != 2 || r.Steps[1].Status != job.StepSucceeded {
 			t.Errorf("got %d tries, then %s; want 2, then succeeded", r.Steps[0].Tries, r.Steps[1].Status)
 		}
 	})
-}
-
-func TestCommand(t *testing.T) {
-	t.Parallel()
-	got, err := command(&job.Step{Run: "make", Dir: "src", User: "5:6", Stdin: ptr("in"), Grace: ptr(job.Duration(0))})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !slices.Equal(got.Args, []string{"/bin/sh", "-e", "-c", "make"}) || got.Dir != "src" || got.User.UID != 5 || got.User.GID != 6 ||
-		string(got.Stdin) != "in" || got.Grace != 0 {
-		t.Errorf("got %+v", got)
-	}
-	got, err = command(&job.Step{Run: "print(1)", Shell: []string{"python3", "-c"}})
-	if err != nil || !slices.Equal(got.Args, []string{"python3", "-c", "print(1)"}) || got.Grace != job.DefaultGrace {
-		t.Errorf("got %+v, %v", got, err)
-	}
 }
 
 // TestSteps_Overdue: a box that can't end a command is destroyed, and the slot is
@@ -207,12 +192,12 @@ func TestSteps_Overdue(t *testing.T) {
 					<-box.gone
 					return container.Exit{}, container.ErrStopped
 				}
-				j := steps(run("never ends"))
+				j := jobOf(run("never ends"))
 				tt.set(j)
 				began := time.Now()
 				l := b.do(j)
 				tt.want(b, l)
-				if got, want := time.Since(began), time.Minute+job.DefaultGrace+execSlack; got != want {
+				if got, want := time.Since(began), time.Minute+job.DefaultGrace+steps.ExecSlack; got != want {
 					t.Errorf("took %s, want %s", got, want)
 				}
 			})

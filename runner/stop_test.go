@@ -17,7 +17,7 @@ func TestCancel(t *testing.T) {
 	t.Parallel()
 	scenario(t, func(b *bundle) {
 		b.start()
-		j := steps(run("touch f; sleep 1h"), run("say b"), always("say c; sleep 1m"))
+		j := jobOf(run("touch f; sleep 1h"), run("say b"), always("say c; sleep 1m"))
 		j.Workspace = &job.Workspace{Prefix: "ws", Push: job.WorkspacePushAlways}
 		l := b.put(j)
 		pass(10 * time.Second)
@@ -42,7 +42,7 @@ func TestCancel_InSetup(t *testing.T) {
 	scenario(t, func(b *bundle) {
 		b.boxes.prepare = hang
 		b.start()
-		l := b.put(steps(run("say a"), always("say b")))
+		l := b.put(jobOf(run("say a"), always("say b")))
 		pass(time.Second)
 		l.cancels <- job.Cancel
 		b.wait(l)
@@ -56,7 +56,7 @@ func TestAbort(t *testing.T) {
 	t.Parallel()
 	scenario(t, func(b *bundle) {
 		b.start()
-		j := steps(job.Step{Run: "touch f; stubborn 1h", Grace: ptr(job.Duration(10 * time.Minute))}, always("say c"))
+		j := jobOf(job.Step{Run: "touch f; stubborn 1h", Grace: ptr(job.Duration(10 * time.Minute))}, always("say c"))
 		j.Workspace = &job.Workspace{Prefix: "ws", Push: job.WorkspacePushAlways}
 		l := b.put(j)
 		pass(time.Second)
@@ -95,7 +95,7 @@ func TestStop_BeforePush(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			scenario(t, func(b *bundle) {
-				j := steps(run(tt.step))
+				j := jobOf(run(tt.step))
 				j.Workspace = &job.Workspace{Prefix: "ws", Push: job.WorkspacePushAlways}
 				l := newLease(b, j)
 				b.seen.phase = func(phase string) {
@@ -131,7 +131,7 @@ func TestSoftStop_LetsAttemptsFinish(t *testing.T) {
 	t.Parallel()
 	scenario(t, func(b *bundle) {
 		b.start()
-		l := b.put(steps(run("sleep 1m")))
+		l := b.put(jobOf(run("sleep 1m")))
 		pass(time.Second)
 		b.halt()
 		b.want(l, job.Succeeded, "")
@@ -146,9 +146,9 @@ func TestSoftStop_GivesJobsBack(t *testing.T) {
 	scenario(t, func(b *bundle) {
 		b.cfg.SoftStop = 30 * time.Second
 		b.start()
-		polite := b.put(steps(run("sleep 1h"), always("say no")))
-		stubborn := b.put(steps(job.Step{Run: "stubborn 1h", Grace: ptr(job.Duration(10 * time.Minute))}))
-		waiting := b.put(steps(run("say never")))
+		polite := b.put(jobOf(run("sleep 1h"), always("say no")))
+		stubborn := b.put(jobOf(job.Step{Run: "stubborn 1h", Grace: ptr(job.Duration(10 * time.Minute))}))
+		waiting := b.put(jobOf(run("say never")))
 		pass(time.Second)
 		began := time.Now()
 		b.halt()
@@ -170,7 +170,7 @@ func TestSoftStop_None(t *testing.T) {
 	scenario(t, func(b *bundle) {
 		b.cfg.SoftStop = -1
 		b.start()
-		l := b.put(steps(run("sleep 1h")))
+		l := b.put(jobOf(run("sleep 1h")))
 		pass(time.Second)
 		began := time.Now()
 		b.halt()
@@ -187,7 +187,7 @@ func TestKill(t *testing.T) {
 			t.Parallel()
 			scenario(t, func(b *bundle) {
 				b.start()
-				l := b.put(steps(job.Step{Run: "stubborn 1h", Grace: ptr(job.Duration(10 * time.Minute))}))
+				l := b.put(jobOf(job.Step{Run: "stubborn 1h", Grace: ptr(job.Duration(10 * time.Minute))}))
 				pass(time.Second)
 				switch when {
 				case "draining":
@@ -217,7 +217,7 @@ func TestKill_Bounded(t *testing.T) {
 		b.cfg = Config{Queue: b.queue, Provider: b.boxes, Slots: 1, Observer: b.seen}
 		b.boxes.remove = hang
 		b.start()
-		b.put(steps(run("sleep 1h")))
+		b.put(jobOf(run("sleep 1h")))
 		pass(time.Second)
 		began := time.Now()
 		b.worker.Kill()
@@ -255,10 +255,10 @@ func TestRun_QueueCantWork(t *testing.T) {
 			return nil
 		}
 		b.start()
-		l := b.put(steps(run("sleep 1m")))
+		l := b.put(jobOf(run("sleep 1m")))
 		pass(time.Second)
 		broken.Store(true)
-		b.put(steps(run("say a"))) // wakes the second slot, which then meets the error
+		b.put(jobOf(run("say a"))) // wakes the second slot, which then meets the error
 		if err := <-b.ended; !errors.Is(err, job.ErrUnavailable) {
 			t.Errorf("got %v, want ErrUnavailable", err)
 		}
@@ -280,7 +280,7 @@ func TestRun_NextFailsForATime(t *testing.T) {
 			return nil
 		}
 		began := time.Now()
-		b.want(b.do(steps(run("say a"))), job.Succeeded, "")
+		b.want(b.do(jobOf(run("say a"))), job.Succeeded, "")
 		if got := time.Since(began); got != 7*time.Second {
 			t.Errorf("took %s, want 1s + 2s + 4s", got)
 		}
@@ -300,8 +300,8 @@ func TestRun_FetchBackoff(t *testing.T) {
 			}
 			return nil
 		}
-		b.want(b.do(steps(run("say a"))), job.Succeeded, "")
-		b.want(b.do(steps(run("say b"))), job.Succeeded, "")
+		b.want(b.do(jobOf(run("say a"))), job.Succeeded, "")
+		b.want(b.do(jobOf(run("say b"))), job.Succeeded, "")
 		if got := asked[8].Sub(asked[7]); got != maxFetchBackoff {
 			t.Errorf("got a delay of %s after many errors, want %s", got, maxFetchBackoff)
 		}
@@ -316,7 +316,7 @@ func TestSoftStop_InSetup(t *testing.T) {
 	scenario(t, func(b *bundle) {
 		b.boxes.prepare, b.cfg.SoftStop = hang, time.Second
 		b.start()
-		l := b.put(steps(run("say a")))
+		l := b.put(jobOf(run("say a")))
 		pass(time.Second)
 		b.halt()
 		if !l.released {
@@ -331,7 +331,7 @@ func TestCancel_InPush(t *testing.T) {
 	scenario(t, func(b *bundle) {
 		b.store.Inject(wsynctest.Fault{Op: wsynctest.OpPut, Delay: time.Minute})
 		b.start()
-		j := steps(run("touch f"))
+		j := jobOf(run("touch f"))
 		j.Workspace = &job.Workspace{Prefix: "ws"}
 		l := b.put(j)
 		pass(time.Second)

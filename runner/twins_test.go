@@ -83,7 +83,7 @@ func TestTwins_RetriesUntilItWorks(t *testing.T) {
 	inMemory(t, func(w *twins) {
 		defer w.join("w1")()
 		w.boxes.On("flaky", mock.Reply{Code: 1}, mock.Reply{LoseBox: true}, mock.Reply{Stdout: "third\n"})
-		j := steps(run("flaky"))
+		j := jobOf(run("flaky"))
 		j.Retry = job.Retry{Attempts: 2, Backoff: job.Duration(time.Minute)}
 		r := w.want(w.submit(j), job.Succeeded, "")
 		if r.Attempt != 3 || r.Steps[0].Output.Head != "third\n" || r.Worker != "w1" {
@@ -96,7 +96,7 @@ func TestTwins_InfraBudgetEndsAsDeadLetter(t *testing.T) {
 	inMemory(t, func(w *twins) {
 		defer w.join("w1", func(c *Config) { c.InfraBudget = 2 })()
 		w.boxes.Fail(mock.Fault{At: mock.OnPrepare, Err: container.ErrEngineUnavailable, Times: 3})
-		id := w.submit(steps(run("true")))
+		id := w.submit(jobOf(run("true")))
 		w.boxes.On("true", mock.Reply{})
 		if r := w.want(id, job.Errored, job.ReasonInfraBudget); r.Attempt != 3 {
 			t.Errorf("got %d attempts, want 3", r.Attempt)
@@ -115,7 +115,7 @@ func TestTwins_Cancel(t *testing.T) {
 				defer w.join("w1")()
 				w.boxes.On("slow", mock.Reply{Hang: true})
 				w.boxes.On("after", mock.Reply{})
-				id := w.submit(steps(run("slow"), always("after")))
+				id := w.submit(jobOf(run("slow"), always("after")))
 				pass(time.Minute)
 				if _, err := w.queue.Cancel(t.Context(), id, mode); err != nil {
 					t.Fatal(err)
@@ -134,7 +134,7 @@ func TestTwins_SoftStop(t *testing.T) {
 	inMemory(t, func(w *twins) {
 		stop := w.join("w1", func(c *Config) { c.SoftStop = time.Minute })
 		w.boxes.On("slow", mock.Reply{Hang: true}, mock.Reply{Stdout: "done\n"})
-		id := w.submit(steps(run("slow")))
+		id := w.submit(jobOf(run("slow")))
 		pass(time.Minute)
 		defer w.join("w2")()
 		stop()
@@ -151,7 +151,7 @@ func TestTwins_LeaseLost(t *testing.T) {
 	inMemory(t, func(w *twins) {
 		defer w.join("w1")()
 		w.boxes.On("slow", mock.Reply{Hang: true}, mock.Reply{Stdout: "done\n"})
-		id := w.submit(steps(run("slow")))
+		id := w.submit(jobOf(run("slow")))
 		pass(time.Minute)
 		w.queue.LoseLease(id)
 		r := w.want(id, job.Succeeded, "")
@@ -195,7 +195,7 @@ func TestTwins_ManyJobs(t *testing.T) {
 		w.boxes.Fail(mock.Fault{At: mock.OnRemove, Err: container.ErrEngineUnavailable, Skip: 3, Times: 4})
 		var ids []job.ID
 		for range 40 {
-			ids = append(ids, w.submit(steps(run("work"), always("work"))))
+			ids = append(ids, w.submit(jobOf(run("work"), always("work"))))
 		}
 		for _, id := range ids {
 			w.want(id, job.Succeeded, "")

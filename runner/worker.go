@@ -11,6 +11,9 @@ import (
 	"go.uber.org/zap"
 
 	"slipway/job"
+	"slipway/runner/internal/backoff"
+	"slipway/runner/internal/box"
+	"slipway/runner/internal/verdict"
 	wsync "slipway/sync"
 )
 
@@ -38,12 +41,11 @@ type Worker struct {
 	cfg    Config
 	log    *zap.Logger
 	syncer *wsync.Syncer // nil without a store
-	host   host
+	boxes  *box.Fleet
 
 	started atomic.Bool
 	kill    sync.Once
 	killed  chan struct{}
-	live    liveBoxes
 	busy    atomic.Int64
 }
 
@@ -79,7 +81,12 @@ func (w *Worker) Run(ctx context.Context) error {
 	if !w.started.CompareAndSwap(false, true) {
 		return ErrRunTwice
 	}
-	w.host = thisHost()
+	w.boxes = box.NewFleet(box.Config{
+		Provider: w.cfg.Provider, Worker: w.cfg.Name, Log: w.log, Removed: w.boxRemoved,
+		Cleanup: func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return w.bounded(ctx, w.cfg.CleanupTimeout, killCleanup)
+		},
+	})
 	fetchCtx, stopFetch := context.WithCancelCause(ctx)
 	defer stopFetch(nil)
 	rootCtx, cancelWork := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -100,7 +107,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	go func() { all.Wait(); close(idle) }() // ends before Run does: stop waits for idle
 
 	w.stop(fetchCtx, idle, stopFetch, cancelWork)
-	if err := context.Cause(fetchCtx); ctx.Err() == nil && !errors.Is(err, ErrKilled) {
+	if err := context.Cause(fetchCtx); ctx.Err() == nil && !errors.Is(err, verdict.ErrKilled) {
 		return fmt.Errorf("run worker %s: %w", w.cfg.Name, err)
 	}
 	return nil
@@ -118,7 +125,7 @@ func (w *Worker) stop(fetchCtx context.Context, idle <-chan struct{}, stopFetch,
 	case <-fetchCtx.Done():
 	case <-w.killed:
 	}
-	stopFetch(ErrKilled) // no effect if it ended for another reason
+	stopFetch(verdict.ErrKilled) // no effect if it ended for another reason
 	w.cfg.Observer.Draining()
 	w.log.Info("worker stops fetching", zap.Duration("soft_stop", w.cfg.SoftStop), zap.NamedError("cause", context.Cause(fetchCtx)))
 
@@ -127,9 +134,9 @@ func (w *Worker) stop(fetchCtx context.Context, idle <-chan struct{}, stopFetch,
 	select {
 	case <-idle:
 	case <-soft.C:
-		cancelWork(ErrSoftStop)
+		cancelWork(verdict.ErrSoftStop)
 	case <-w.killed:
-		cancelWork(ErrKilled)
+		cancelWork(verdict.ErrKilled)
 	}
 	<-idle
 	w.log.Info("worker stopped")
@@ -153,7 +160,7 @@ func (w *Worker) slot(fetchCtx, rootCtx context.Context) error {
 			return fmt.Errorf("fetch job: %w", err)
 		default:
 			w.log.Error("fetch job", zap.Error(err), zap.Duration("retry_in", delay))
-			pause(fetchCtx, delay)
+			backoff.Pause(fetchCtx, delay)
 			delay = min(2*delay, maxFetchBackoff)
 		}
 	}
@@ -174,18 +181,44 @@ func (w *Worker) bounded(ctx context.Context, limit, left time.Duration) (contex
 			return
 		case <-w.killed:
 		}
-		pause(out, left)
+		backoff.Pause(out, left)
 		cancel()
 	}()
 	return out, cancel
 }
 
-// pause waits for d, or for the end of ctx.
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
+// The reaper's clocks.
+const (
+	reapInterval = 5 * time.Minute
+	reapTimeout  = time.Minute // of one round
+)
+
+// reapLoop removes what dead workers left, at the start and then from time to time.
+func (w *Worker) reapLoop(ctx context.Context) {
+	for ctx.Err() == nil {
+		err := verdict.Recovered(func() error { return w.reap(ctx) })
+		if err != nil && ctx.Err() == nil {
+			w.log.Warn("reap", zap.Error(err))
+		}
+		backoff.Pause(ctx, reapInterval)
+	}
+}
+
+// reap is one round.
+func (w *Worker) reap(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, reapTimeout)
+	defer cancel()
+	reaped, err := w.boxes.Reap(ctx)
+	if reaped > 0 {
+		w.cfg.Observer.Reaped(reaped)
+	}
+	return err
+}
+
+// boxRemoved counts the end of a box.
+func (w *Worker) boxRemoved(took time.Duration, err error) {
+	w.cfg.Observer.PhaseDone(phaseCleanup, took, err == nil)
+	if err != nil {
+		w.cfg.Observer.Leftover()
 	}
 }

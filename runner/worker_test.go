@@ -3,7 +3,6 @@ package runner
 import (
 	"encoding/json"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -80,14 +79,14 @@ func TestRun_TwoWorkers(t *testing.T) {
 		}
 		var leases []*fakeLease
 		for range 4 {
-			leases = append(leases, workers[0].put(steps(run("sleep 1m"))))
+			leases = append(leases, workers[0].put(jobOf(run("sleep 1m"))))
 		}
 		pass(time.Second)
 		if boxes.alive() != 4 {
 			t.Errorf("got %d boxes, want 4 at once", boxes.alive())
 		}
 		workers[0].halt()
-		later := workers[1].do(steps(run("say a")))
+		later := workers[1].do(jobOf(run("say a")))
 		for _, l := range append(leases, later) {
 			workers[1].want(l, job.Succeeded, "")
 		}
@@ -104,7 +103,7 @@ func TestRun_Slots(t *testing.T) {
 	scenario(t, func(b *bundle) {
 		b.start()
 		for range 5 {
-			b.put(steps(run("sleep 1m")))
+			b.put(jobOf(run("sleep 1m")))
 		}
 		pass(time.Second)
 		if b.boxes.alive() != 2 {
@@ -124,7 +123,7 @@ func TestRun_Slots(t *testing.T) {
 func TestRun_JobRetry(t *testing.T) {
 	t.Parallel()
 	scenario(t, func(b *bundle) {
-		j := steps(run("exit 1"))
+		j := jobOf(run("exit 1"))
 		j.Retry = job.Retry{Attempts: 2, Backoff: job.Duration(time.Minute)}
 		l := b.do(j)
 		b.wantRetry(l, job.ClassJob, job.ReasonExit)
@@ -143,7 +142,7 @@ func TestRun_InfraBudget(t *testing.T) {
 	t.Parallel()
 	scenario(t, func(b *bundle) {
 		b.start()
-		l := newLease(b, steps(run("lost")))
+		l := newLease(b, jobOf(run("lost")))
 		l.delivery.Counts.Infra = DefaultInfraBudget
 		b.queue.leases <- l
 		b.wait(l)
@@ -152,41 +151,6 @@ func TestRun_InfraBudget(t *testing.T) {
 			t.Errorf("got message %q, want it to keep the last failure", r.Message)
 		}
 	})
-}
-
-func TestReapable(t *testing.T) {
-	t.Parallel()
-	now := time.Unix(1_000_000, 0)
-	box := func(s container.State, age, left time.Duration) container.Info {
-		return container.Info{
-			Name: "slipway-x-1", State: s, CreatedAt: now.Add(-age),
-			Labels: map[string]string{container.LabelExpires: strconv.FormatInt(now.Add(left).Unix(), 10)},
-		}
-	}
-	noLabel := box(container.StateRunning, time.Hour, 0)
-	noLabel.Labels = nil
-	own := box(container.StateRunning, time.Hour, time.Hour)
-	own.Labels[container.LabelWorker] = "w1"
-	tests := []struct {
-		name string
-		box  container.Info
-		want string
-	}{
-		{"running", box(container.StateRunning, 20*time.Hour, time.Hour), ""},
-		{"running, expired", box(container.StateRunning, 20*time.Hour, -time.Hour), "expired"},
-		{"running, no label", noLabel, ""},
-		{"running, of this worker", own, "left over"},
-		{"new", box(container.StateCreated, time.Minute, time.Hour), ""},
-		{"never started", box(container.StateCreated, 6*time.Minute, time.Hour), "never started"},
-		{"just exited", box(container.StateExited, time.Minute, time.Hour), ""},
-		{"exited", box(container.StateExited, 6*time.Minute, time.Hour), "exited"},
-		{"no time", container.Info{State: container.StateExited}, ""},
-	}
-	for _, tt := range tests {
-		if got := reapable(tt.box, "w1", now); got != tt.want {
-			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
-		}
-	}
 }
 
 // A worker that dies between the making and the start of a box leaves one without
@@ -201,7 +165,7 @@ func TestEarlierAttemptsBoxesAreRemoved(t *testing.T) {
 			}
 		}
 		b.boxes.show(box("slipway-x-1", "6"), box("slipway-x-2", "7"), box("slipway-x-3", "8"), box("slipway-x-4", ""))
-		l := b.do(steps(run("true"))) // has fence 7
+		l := b.do(jobOf(run("true"))) // has fence 7
 		b.want(l, job.Succeeded, "")
 		if got, want := b.boxes.removed, "slipway-x-1"; len(got) == 0 || got[0] != want || slices.ContainsFunc(got, func(s string) bool {
 			return strings.HasPrefix(s, "slipway-x-") && s != want
@@ -216,7 +180,7 @@ func TestReaper(t *testing.T) {
 	t.Parallel()
 	scenario(t, func(b *bundle) {
 		b.start()
-		l := b.put(steps(run("sleep 30m")))
+		l := b.put(jobOf(run("sleep 30m")))
 		pass(time.Second)
 		synctest.Wait()
 		mine := b.boxes.specs[0].Name

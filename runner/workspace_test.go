@@ -9,6 +9,7 @@ import (
 
 	"slipway/container"
 	"slipway/job"
+	"slipway/runner/internal/steps"
 	wsync "slipway/sync"
 	"slipway/sync/wsynctest"
 )
@@ -167,7 +168,7 @@ func TestBoxSpec(t *testing.T) {
 	scenario(t, func(b *bundle) {
 		b.cfg.Policy.Allow = []container.Relaxation{container.RelaxRootSteps, container.RelaxNetworkOpen}
 		b.cfg.Resources = container.Resources{Pids: 100}
-		j := steps(run("say a"))
+		j := jobOf(run("say a"))
 		j.User, j.Network, j.Env, j.Workdir = "0:0", job.NetworkOpen, map[string]string{"A": "b"}, "/src"
 		j.Resources = job.Resources{CPUs: 1.5, Memory: 1 << 30, Tmp: 8 << 20}
 		l := b.do(j)
@@ -183,7 +184,7 @@ func TestBoxSpec(t *testing.T) {
 		if got := s.Resources; got.CPUs != 1.5 || got.Memory != 1<<30 || got.Tmp != 8<<20 || got.Pids != 100 || got.Files != container.DefaultResources().Files {
 			t.Errorf("got resources %+v", got)
 		}
-		if s.DeadMan != 20*time.Second || s.Lifetime < time.Hour+EndingTime {
+		if s.DeadMan != 20*time.Second || s.Lifetime < time.Hour+steps.EndingTime {
 			t.Errorf("got dead man %s, lifetime %s", s.DeadMan, s.Lifetime)
 		}
 		for _, k := range []string{container.LabelProduct, container.LabelWorker, container.LabelJob, container.LabelAttempt, container.LabelFence, container.LabelExpires} {
@@ -202,7 +203,7 @@ func TestWorkspace_LostCommit(t *testing.T) {
 		t.Run(string(push), func(t *testing.T) {
 			t.Parallel()
 			scenario(t, func(b *bundle) {
-				j := steps(run("touch f"))
+				j := jobOf(run("touch f"))
 				j.Workspace = &job.Workspace{Prefix: "ws", Push: push}
 				dies := newLease(b, j)
 				dies.commit = func(context.Context, *job.Result) (*job.Result, error) { return nil, job.ErrUnavailable }

@@ -1,0 +1,40 @@
+// Package backoff holds the delays between two tries.
+//
+//	Delay (doubles) ─► Jittered (spread) ─► Pause (waits, or ends with a context)
+package backoff
+
+import (
+	"context"
+	"time"
+)
+
+// Max bounds every delay that Delay returns.
+const Max = 5 * time.Minute
+
+// Delay doubles first with each earlier try, up to Max.
+func Delay(first time.Duration, earlier int) time.Duration {
+	d := max(first, 0)
+	for range earlier {
+		if d >= Max {
+			break
+		}
+		d *= 2
+	}
+	return min(d, Max)
+}
+
+// Jittered spreads d over its upper half, so that the jobs that one outage stopped don't all come back in the same
+// second. jitter is from [0, 1).
+func Jittered(d time.Duration, jitter float64) time.Duration {
+	return d/2 + time.Duration(float64(d/2)*jitter)
+}
+
+// Pause waits for d, or for the end of ctx.
+func Pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}

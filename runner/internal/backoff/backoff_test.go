@@ -1,0 +1,50 @@
+package backoff
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestDelay(t *testing.T) {
+	t.Parallel()
+	for earlier, want := range []time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute, Max, Max} {
+		if got := Delay(time.Minute, earlier); got != want {
+			t.Errorf("after %d tries: got %s, want %s", earlier, got, want)
+		}
+	}
+	if got := Delay(time.Second, 1<<30); got != Max {
+		t.Errorf("after many tries: got %s, want %s", got, Max)
+	}
+	if got := Delay(-time.Second, 3); got != 0 {
+		t.Errorf("of a negative delay: got %s, want 0", got)
+	}
+}
+
+func TestJittered(t *testing.T) {
+	t.Parallel()
+	for _, jitter := range []float64{0, 0.5, 0.999} {
+		if got := Jittered(time.Minute, jitter); got < 30*time.Second || got >= time.Minute {
+			t.Errorf("jitter %v: got %s, want from 30s to 1m", jitter, got)
+		}
+	}
+}
+
+func TestPause(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		Pause(t.Context(), time.Minute)
+		if got := time.Since(began); got != time.Minute {
+			t.Errorf("took %s, want a minute", got)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		began = time.Now()
+		Pause(ctx, time.Hour)
+		if got := time.Since(began); got != time.Second {
+			t.Errorf("took %s, want the second of the context", got)
+		}
+	})
+}

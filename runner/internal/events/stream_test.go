@@ -1,0 +1,223 @@
+package events
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"slipway/job"
+	"slipway/runner/internal/verdict"
+)
+
+// reader is where a stream ends.
+type reader struct {
+	emit func(context.Context) error // nil: takes everything
+
+	mu     sync.Mutex
+	calls  int
+	events []job.Event
+	bytes  [2]int64 // printed, missed
+}
+
+func (r *reader) sink() Sink {
+	return Sink{
+		Emit: func(ctx context.Context, batch []job.Event) error {
+			if r.emit != nil {
+				if err := r.emit(ctx); err != nil {
+					return err
+				}
+			}
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.calls++
+			r.events = append(r.events, batch...)
+			return nil
+		},
+		Count: func(printed, missed int64) { r.bytes[0] += printed; r.bytes[1] += missed },
+	}
+}
+
+// kinds lists the events in short, and fails the test if their numbers have a gap.
+func (r *reader) kinds(t *testing.T) []string {
+	t.Helper()
+	var kinds []string
+	for i, e := range r.events {
+		if e.Seq != uint64(i+1) {
+			t.Errorf("event %d has the number %d", i+1, e.Seq)
+		}
+		kinds = append(kinds, string(e.Kind))
+	}
+	return kinds
+}
+
+// stream starts a stream whose Emit calls emit first.
+func stream(t *testing.T, emit func(context.Context) error) (*Stream, *reader) {
+	r := &reader{emit: emit}
+	return Start(t.Context(), r.sink()), r
+}
+
+func hang(ctx context.Context) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func TestStream_Batches(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, r := stream(t, nil)
+		for range 1000 {
+			e.Output(0, "stdout", []byte("x"))
+		}
+		e.Output(0, "stderr", []byte("y"))
+		e.Output(0, "stdout", []byte("z"))
+		<-time.After(batchDelay + time.Millisecond)
+		synctest.Wait()
+		if r.calls != 1 || len(r.events) != 3 {
+			t.Errorf("got %d calls, %d events; want 1 call with 3 events", r.calls, len(r.events))
+		}
+		e.Close()
+		if r.bytes != [2]int64{1002, 0} {
+			t.Errorf("got %v bytes printed and dropped, want 1002 and 0", r.bytes)
+		}
+	})
+}
+
+func TestStream_FullBatchGoesAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, r := stream(t, nil)
+		e.Output(0, "stdout", make([]byte, batchSize))
+		synctest.Wait()
+		if len(r.events) == 0 {
+			t.Error("a full batch waits")
+		}
+		e.Close()
+	})
+}
+
+// TestStream_SlowReader: what adds never waits, memory is bounded, and what was dropped is told and counted.
+func TestStream_SlowReader(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		gate := make(chan struct{})
+		e, r := stream(t, func(context.Context) error { <-gate; return nil })
+		piece := bytes.Repeat([]byte("x"), 10<<10)
+		const n = 1000
+		for range n {
+			e.Output(0, "stdout", piece)
+		}
+		synctest.Wait()
+		if e.weight > queueSize+eventWeight {
+			t.Errorf("%d bytes wait, want at most %d", e.weight, queueSize)
+		}
+		close(gate)
+		e.Add(job.Event{Kind: job.EventStepEnd})
+		e.Close()
+		var sent, told int64
+		for _, ev := range r.events {
+			sent += int64(len(ev.Data))
+			if ev.Kind == job.EventDropped {
+				told += ev.Bytes
+			}
+		}
+		if want := int64(n * len(piece)); sent+told != want || told == 0 || r.bytes != [2]int64{want, told} {
+			t.Errorf("sent %d, told of %d dropped, counted %v; want %d in all", sent, told, r.bytes, want)
+		}
+		kinds := r.kinds(t)
+		if got := kinds[len(kinds)-2:]; !slices.Equal(got, []string{"dropped", "step_end"}) {
+			t.Errorf("got %v at the end, want dropped before step_end", got)
+		}
+	})
+}
+
+func TestStream_ReaderGone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, r := stream(t, func(context.Context) error { return errors.New("odd") })
+		e.Output(0, "stdout", []byte("hello"))
+		e.Close()
+		if r.bytes != [2]int64{5, 5} {
+			t.Errorf("got %v, want 5 printed and 5 dropped", r.bytes)
+		}
+	})
+}
+
+// TestStream_OneBatchAtATime: a flush waits for the batch that is under way, so that events stay in order.
+func TestStream_OneBatchAtATime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		slow := true
+		e, r := stream(t, func(context.Context) error {
+			if slow {
+				slow = false
+				<-time.After(time.Second)
+			}
+			return nil
+		})
+		e.Add(job.Event{Kind: job.EventClaimed})
+		<-time.After(batchDelay + time.Millisecond)
+		e.Add(job.Event{Kind: job.EventPhase, Text: "steps"})
+		e.Flush(t.Context())
+		if got, want := r.kinds(t), []string{"claimed", "phase"}; !slices.Equal(got, want) {
+			t.Errorf("got %v after the flush, want %v", got, want)
+		}
+		e.Close()
+	})
+}
+
+// TestStream_DropIsToldInItsPlace: output after a gap does not join the output before it.
+func TestStream_DropIsToldInItsPlace(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		gate := make(chan struct{})
+		e, r := stream(t, func(context.Context) error { <-gate; return nil })
+		e.Output(0, "stdout", make([]byte, batchSize))
+		synctest.Wait() // the sender is at the gate
+		for e.dropped == 0 {
+			e.Output(0, "stdout", make([]byte, pieceSize/3))
+		}
+		e.Output(0, "stdout", []byte("x")) // fits again, also into the last event
+		close(gate)
+		e.Close()
+		kinds := r.kinds(t)
+		if got, want := kinds[len(kinds)-2:], []string{"dropped", "output"}; !slices.Equal(got, want) || string(r.events[len(kinds)-1].Data) != "x" {
+			t.Errorf("got %v at the end, want %v", got, want)
+		}
+	})
+}
+
+// TestStream_HangingReader: a queue that takes no events holds the end of an attempt for a bounded time.
+func TestStream_HangingReader(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, _ := stream(t, hang)
+		e.Output(0, "stdout", []byte("x"))
+		began := time.Now()
+		e.Flush(t.Context())
+		if got := time.Since(began); got != sendTimeout {
+			t.Errorf("took %s, want %s", got, sendTimeout)
+		}
+		e.Close()
+	})
+}
+
+// TestStream_NoneWithoutTheLease: events of an attempt that lost its job would mix with those of its successor.
+func TestStream_NoneWithoutTheLease(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, drop := context.WithCancelCause(t.Context())
+		r := &reader{}
+		e := Start(ctx, r.sink())
+		drop(verdict.ErrSelfFenced)
+		e.Add(job.Event{Kind: job.EventPhase, Text: "steps"})
+		e.Close()
+		if len(r.events) != 0 {
+			t.Errorf("got %v, want no event", r.events)
+		}
+	})
+}

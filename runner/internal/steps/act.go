@@ -1,0 +1,97 @@
+package steps
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"slipway/internal/hint"
+	"slipway/job"
+	"slipway/runner/internal/backoff"
+	"slipway/runner/internal/excerpt"
+	"slipway/runner/internal/verdict"
+	"slipway/runner/loop"
+)
+
+// maxStepMessage bounds a step's message, in bytes: a result holds up to 200.
+const maxStepMessage = 512
+
+// act does one step, as often as its retry says, and returns what the Decider is told of it. The error is the machinery's.
+func (l *Loop) act(hold, ctx context.Context, a *loop.Action) (job.StepResult, error) {
+	if a.Skip {
+		return l.skip(&a.Step), nil
+	}
+	index, name := l.take(&a.Step)
+	l.cfg.Events.Add(job.Event{Kind: job.EventStepStart, Step: index, Name: name})
+	began := time.Now()
+	for try := 1; ; try++ {
+		r, out, err := l.try(ctx, &a.Step, index)
+		r.Index, r.Name, r.Tries = index, name, try
+		again := err == nil && try < a.Step.Retry.Attempts && retryable(r) && ctx.Err() == nil
+		if again {
+			l.cfg.Observer.StepRetried()
+			backoff.Pause(ctx, backoff.Delay(a.Step.Retry.Backoff.Std(), try-1))
+		}
+		if again && ctx.Err() == nil {
+			out.log.close()
+			continue
+		}
+		last := r.Duration.Std()
+		r.StartedAt, r.Duration = began, job.Duration(r.FinishedAt.Sub(began))
+		r.Message = excerpt.Shorten(r.Message, maxStepMessage)
+		l.record.add(r, l.storeLog(hold, index, name, out.log))
+		l.cfg.Events.Add(job.Event{
+			Kind: job.EventStepEnd, Step: r.Index, Name: r.Name,
+			Status: r.Status, ExitCode: r.ExitCode, Reason: r.Reason, Text: r.Message, Tries: r.Tries,
+		})
+		l.cfg.Observer.StepDone(r.Status, last)
+		r.Output = out.observation(r.Output)
+		return r, err
+	}
+}
+
+// take gives a step its index, and returns what people see of it.
+func (l *Loop) take(s *job.Step) (index int, name string) {
+	index = l.next
+	l.next++
+	return index, s.Label(index)
+}
+
+// skip records a step that does not run.
+func (l *Loop) skip(s *job.Step) job.StepResult {
+	index, name := l.take(s)
+	r := job.StepResult{Index: index, Name: name, Status: job.StepSkipped}
+	l.record.add(r, "")
+	l.cfg.Events.Add(job.Event{Kind: job.EventStepEnd, Step: index, Name: name, Status: r.Status})
+	l.cfg.Observer.StepDone(r.Status, 0)
+	return r
+}
+
+// try does a step once. The error is the machinery's: it says nothing about the step.
+func (l *Loop) try(ctx context.Context, s *job.Step, index int) (job.StepResult, *output, error) {
+	out := l.newOutput(index)
+	r := job.StepResult{StartedAt: time.Now()}
+	err := verdict.Recovered(func() error {
+		if kind := s.Kind(); kind == job.KindRun || kind == job.KindCommand {
+			return l.exec(ctx, s, out, &r)
+		}
+		return l.fileAction(ctx, s, out, &r)
+	})
+	r.FinishedAt = time.Now()
+	r.Duration = job.Duration(r.FinishedAt.Sub(r.StartedAt))
+	r.Output = out.result(r.Output.Bytes)
+	if err == nil {
+		return r, out, nil
+	}
+	r.Status, r.Message = job.StepErrored, hint.Text(err)
+	if ctx.Err() != nil {
+		r.Status, r.Reason, r.Message = stepStopped(context.Cause(ctx))
+	} else {
+		r.Reason = verdict.Judge(err, nil, job.ReasonInternal).Reason
+	}
+	if p := (*verdict.Panic)(nil); errors.As(err, &p) {
+		return r, out, err
+	}
+	return r, out, fmt.Errorf("step %q: %w", s.Label(index), err)
+}

@@ -1,0 +1,71 @@
+package steps
+
+import (
+	"slipway/container"
+	"slipway/job"
+	"slipway/runner/internal/excerpt"
+)
+
+// output takes what one try of a step prints. It is used from one goroutine.
+type output struct {
+	step     int
+	excerpt  *excerpt.Excerpt
+	observed *excerpt.Excerpt // nil: the Decider is told what the result keeps
+	log      *spool           // nil until the excerpt has to leave something out
+	limit    int64            // of the log; 0: no log is kept
+	events   Events
+}
+
+func (l *Loop) newOutput(step int) *output {
+	o := &output{step: step, excerpt: excerpt.New(l.excerpt), events: l.cfg.Events}
+	if l.cfg.Logs.Store != nil {
+		o.limit = l.cfg.Logs.Limit
+	}
+	if l.cfg.Observation > 0 {
+		o.observed = excerpt.New(l.cfg.Observation)
+	}
+	return o
+}
+
+// write takes one piece. It never waits for a reader.
+func (o *output) write(s container.Stream, p []byte) {
+	if o.limit > 0 && o.log == nil && o.excerpt.Overflows(len(p)) {
+		o.log = newSpool(o.limit)
+		o.log.write(o.excerpt.Whole())
+	}
+	if o.log != nil {
+		o.log.write(p)
+	}
+	o.excerpt.Write(p)
+	if o.observed != nil {
+		o.observed.Write(p)
+	}
+	o.events.Output(o.step, s.String(), p)
+}
+
+// result is what the job's result keeps. printed is how much the box counted: what nobody received is elided.
+func (o *output) result(printed int64) job.Output { return counted(o.excerpt.Output(), printed) }
+
+// observation is what the Decider is told, given what the result keeps.
+func (o *output) observation(result job.Output) job.Output {
+	if o.observed == nil {
+		return result
+	}
+	return counted(o.observed.Output(), result.Bytes)
+}
+
+// counted puts the number of bytes into o, if more were printed than arrived.
+func counted(o job.Output, printed int64) job.Output {
+	if lost := printed - o.Bytes; lost > 0 {
+		o.Bytes, o.Elided = printed, o.Elided+lost
+	}
+	return o
+}
+
+// stdout makes o an io.Writer, for what a file action prints.
+type stdout struct{ o *output }
+
+func (w stdout) Write(p []byte) (int, error) {
+	w.o.write(container.Stdout, p)
+	return len(p), nil
+}

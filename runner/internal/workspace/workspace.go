@@ -1,0 +1,165 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.uber.org/zap"
+
+	"slipway/container"
+	"slipway/job"
+	wsync "slipway/sync"
+)
+
+// What a worker keeps in its store, below Config.Prefix.
+const (
+	workspacesFolder = "workspaces/" // one folder per workspace
+	inputsFolder     = "inputs/"     // what Input.Key is relative to
+)
+
+// Config is what a Workspace works with.
+type Config struct {
+	Store  wsync.Store // nil without one; the job then needs none
+	Syncer *wsync.Syncer
+	Prefix string // of every key
+	Writer wsync.Writer
+	// Confirm tells whether the job is still this attempt's. It is called right before a push.
+	Confirm  func(context.Context) error
+	Observer Observer
+	Log      *zap.Logger
+}
+
+// Observer counts what is moved.
+type Observer interface {
+	Synced(direction, action string, files int, bytes int64)
+	Conflict()
+}
+
+// Workspace is the files of one job in one attempt. It is used from one goroutine.
+type Workspace struct {
+	cfg    Config
+	job    *job.Job
+	base   *wsync.Base          // nil: no state is kept, or it was not opened
+	result *job.WorkspaceResult // nil before Fill, and without a workspace
+}
+
+// New makes the Workspace of a job with its defaults. It does no I/O.
+func New(cfg Config, j *job.Job) *Workspace { return &Workspace{cfg: cfg, job: j} }
+
+// Needed reports whether Fill has something to do.
+func (w *Workspace) Needed() bool { return w.job.Workspace != nil || len(w.job.Inputs) > 0 }
+
+// Result says what happened to the workspace. Nil if the job has none, or Fill was not called.
+func (w *Workspace) Result() *job.WorkspaceResult { return w.result }
+
+// Fill restores the workspace and puts the inputs into it.
+func (w *Workspace) Fill(ctx context.Context, files container.Files) error {
+	if w.job.Workspace != nil {
+		if err := w.pull(ctx, boxTree{files}); err != nil {
+			return err
+		}
+	}
+	if len(w.job.Inputs) > 0 {
+		return w.writeInputs(ctx, files)
+	}
+	return nil
+}
+
+func (w *Workspace) pull(ctx context.Context, tree wsync.Tree) error {
+	ws := w.job.Workspace
+	prefix := w.cfg.Prefix + workspacesFolder + ws.Prefix
+	w.result = &job.WorkspaceResult{Prefix: ws.Prefix}
+	if w.cfg.Writer.Fence > 1 && ws.Push == job.WorkspacePushOnSuccess {
+		// An earlier attempt may have pushed and died before its result. Without this the job would start from that push.
+		undone, err := w.cfg.Syncer.Revert(ctx, prefix, w.cfg.Writer)
+		if err != nil {
+			return err
+		}
+		if undone {
+			w.cfg.Log.Warn("what an earlier attempt saved is taken back: it has no result", zap.String("workspace", ws.Prefix))
+		}
+	}
+	if ws.Pull == job.WorkspacePullNever {
+		return w.open(ctx, prefix)
+	}
+	base, pulled, err := w.cfg.Syncer.Pull(ctx, prefix, tree)
+	if err != nil {
+		return fmt.Errorf("pull workspace %s: %w", ws.Prefix, err)
+	}
+	w.noteBase(base)
+	w.result.FilesPulled, w.result.BytesPulled = pulled.Files, pulled.Bytes
+	if pulled.Files > 0 {
+		w.cfg.Observer.Synced("pull", "restored", pulled.Files, pulled.Bytes)
+	}
+	return nil
+}
+
+// open reads the stored state that a push needs, and restores nothing.
+func (w *Workspace) open(ctx context.Context, prefix string) error {
+	if w.job.Workspace.Push == job.WorkspacePushNever {
+		return nil
+	}
+	base, err := w.cfg.Syncer.Open(ctx, prefix)
+	if err != nil {
+		return fmt.Errorf("open workspace %s: %w", w.job.Workspace.Prefix, err)
+	}
+	w.noteBase(base)
+	return nil
+}
+
+func (w *Workspace) noteBase(base *wsync.Base) {
+	w.base = base
+	w.result.Base, w.result.Commit = base.Commit, base.Commit
+}
+
+// Saves reports whether the workspace is saved after steps that ended with outcome. Never after a fault of the machinery:
+// nobody knows what the files are worth then. If not, the result says why.
+func (w *Workspace) Saves(outcome job.Outcome) bool {
+	if w.base != nil {
+		switch w.job.Workspace.Push {
+		case job.WorkspacePushAlways:
+			if outcome != job.Errored {
+				return true
+			}
+		case job.WorkspacePushOnSuccess:
+			if outcome == job.Succeeded {
+				return true
+			}
+		}
+	}
+	if w.result == nil {
+		return false
+	}
+	if push := w.job.Workspace.Push; outcome == job.Errored && push != job.WorkspacePushNever {
+		w.NotSaved("the job did not run to its end")
+	} else {
+		w.NotSaved("push: " + string(push))
+	}
+	return false
+}
+
+// NotSaved notes in the result why what the steps changed was not saved.
+func (w *Workspace) NotSaved(why string) { w.result.NotSaved = why }
+
+// Push saves what changed.
+func (w *Workspace) Push(ctx context.Context, files container.Files) error {
+	// A worker that has lost its queue can't commit a result: it must not leave changes without one either.
+	if err := w.cfg.Confirm(ctx); err != nil {
+		return fmt.Errorf("confirm the lease before the push: %w", err)
+	}
+	pushed, err := w.cfg.Syncer.Push(ctx, w.base, boxTree{files}, wsync.PushOptions{
+		Writer: w.cfg.Writer,
+		// A job that does not restore the files, and saves nevertheless, means to replace them.
+		AllowMassDelete: w.job.Workspace.Pull == job.WorkspacePullNever,
+	})
+	if errors.Is(err, wsync.ErrConflict) {
+		w.cfg.Observer.Conflict()
+	}
+	if err != nil {
+		return fmt.Errorf("push workspace %s: %w", w.job.Workspace.Prefix, err)
+	}
+	notePush(w.result, pushed)
+	w.observePush(pushed)
+	return nil
+}
