@@ -170,7 +170,7 @@ const notGiven = "not given by this version"
 func TestReasonsNotGiven(t *testing.T) {
 	c := readComments(t)
 	var code strings.Builder
-	for _, pattern := range []string{"../runner/*.go", "natsqueue/*.go"} {
+	for _, pattern := range []string{"../runner/*.go", "../runner/internal/*/*.go", "natsqueue/*.go"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: got %v and %v, want files", pattern, files, err)
