@@ -54,23 +54,39 @@ func testStreams(t *testing.T, k kit) {
 // testGrace: TERM reaches the tree, and what does not end by it is killed at the end of the grace.
 func testGrace(t *testing.T, k kit) {
 	polite := sh("trap 'echo bye; exit 3' TERM; echo ready; while :; do sleep 0.05; done")
-	polite.Timeout, polite.Grace = eventually.Settled, 10*time.Second
 	stubborn := sh("trap '' TERM; echo ready; while :; do sleep 0.05; done")
-	stubborn.Timeout, stubborn.Grace = eventually.Settled, 500*time.Millisecond
 	t.Run("handles TERM", func(t *testing.T) {
 		t.Parallel()
-		exit, out := exec(t, k.box(t), polite)
-		if got := out.stdout.String(); !exit.TimedOut || exit.Code != 3 || got != "ready\nbye\n" {
-			t.Errorf("got %+v, %q; want it timed out with code 3 and %q", exit, got, "ready\nbye\n")
-		}
+		b := k.box(t)
+		eventually.Doubling(t, "the command is ready", func(limit time.Duration) bool {
+			polite.Timeout, polite.Grace = limit, 10*time.Second
+			exit, out := exec(t, b, polite)
+			got := out.stdout.String()
+			if exit.TimedOut && got == "" {
+				return false
+			}
+			if !exit.TimedOut || exit.Code != 3 || got != "ready\nbye\n" {
+				t.Errorf("got %+v, %q; want it timed out with code 3 and %q", exit, got, "ready\nbye\n")
+			}
+			return true
+		})
 	})
 	t.Run("ignores TERM", func(t *testing.T) {
 		t.Parallel()
-		b, begin := k.box(t), time.Now()
-		exit, _ := exec(t, b, stubborn)
-		if took := time.Since(begin); !exit.TimedOut || exit.Signal != "SIGKILL" || took < eventually.Settled+500*time.Millisecond || took > eventually.Patience {
-			t.Errorf("got %+v after %v; want it timed out by SIGKILL after %v, and within %v", exit, took, eventually.Settled+500*time.Millisecond, eventually.Patience)
-		}
+		b := k.box(t)
+		eventually.Doubling(t, "the command is ready", func(limit time.Duration) bool {
+			stubborn.Timeout, stubborn.Grace = limit, 500*time.Millisecond
+			begin := time.Now()
+			exit, out := exec(t, b, stubborn)
+			took := time.Since(begin)
+			if exit.TimedOut && out.stdout.String() == "" {
+				return false
+			}
+			if least := limit + stubborn.Grace; !exit.TimedOut || exit.Signal != "SIGKILL" || took < least || took > limit+eventually.Patience {
+				t.Errorf("got %+v after %v; want it timed out by SIGKILL after %v, and within %v", exit, took, least, limit+eventually.Patience)
+			}
+			return true
+		})
 	})
 }
 
@@ -85,17 +101,26 @@ echo started
 
 func testTree(t *testing.T, k kit) {
 	b := k.box(t)
-	cmd := sh(orphans + "sleep 600")
-	cmd.Timeout, cmd.Grace = eventually.Settled, 100*time.Millisecond
-	begin := time.Now()
-	exit, out := exec(t, b, cmd)
-	if !exit.TimedOut || out.stdout.String() != "started\n" {
-		t.Errorf("got %+v, %q; want it timed out after %q", exit, out.stdout.String(), "started\n")
-	}
-	if took := time.Since(begin); took > eventually.Patience {
-		t.Errorf("took %v, want at most %v", took, eventually.Patience)
-	}
-	nothingAlive(t, b)
+	eventually.Doubling(t, "the tree has started", func(limit time.Duration) bool {
+		cmd := sh(orphans + "sleep 600")
+		cmd.Timeout, cmd.Grace = limit, 100*time.Millisecond
+		begin := time.Now()
+		exit, out := exec(t, b, cmd)
+		if exit.TimedOut && out.stdout.String() == "" {
+			for _, name := range []string{"alive-setsid", "alive-nohup", "alive-double"} {
+				must(t, "delete", b.Files().Delete(t.Context(), name))
+			}
+			return false
+		}
+		if !exit.TimedOut || out.stdout.String() != "started\n" {
+			t.Errorf("got %+v, %q; want it timed out after %q", exit, out.stdout.String(), "started\n")
+		}
+		if took := time.Since(begin); took > limit+eventually.Patience {
+			t.Errorf("took %v, want at most %v", took, limit+eventually.Patience)
+		}
+		nothingAlive(t, b)
+		return true
+	})
 }
 
 func testLeftovers(t *testing.T, k kit) {

@@ -106,14 +106,23 @@ func TestSignal(t *testing.T) {
 	r.ended(t, m, 0)
 }
 
+// A box ends when its lifetime is over, whatever runs in it.
 func TestLifetime(t *testing.T) {
 	t.Parallel()
-	r := setup(t, func(c *supervisor.Config) { c.Lifetime = 4 * time.Second; c.DeadMan = 3 * time.Second })
-	m, done := r.busy(t)
-	if err := <-done; !errors.Is(err, container.ErrBoxLost) || !strings.Contains(err.Error(), "lifetime") {
-		t.Errorf("Exec = %v, want ErrBoxLost with the reason", err)
-	}
-	r.ended(t, m, 71)
+	eventually.Doubling(t, "the command runs", func(limit time.Duration) bool {
+		r := setup(t, func(c *supervisor.Config) { c.Lifetime = 2 * limit; c.DeadMan = limit + limit/2 })
+		m := mark(t)
+		_, out, err := r.try(t.Context(), "setsid sleep 600 & trap '' TERM; echo x > file; echo started; sleep 600; sleep 600", withMark(m))
+		if out == "" {
+			r.wait()
+			return false
+		}
+		if !errors.Is(err, container.ErrBoxLost) || !strings.Contains(err.Error(), "lifetime") {
+			t.Errorf("Exec = %v, want ErrBoxLost with the reason", err)
+		}
+		r.ended(t, m, 71)
+		return true
+	})
 }
 
 // TestWorkerKilled: kill -9 of the worker, nobody else to clean up.

@@ -114,15 +114,7 @@ func TestExecBadCommand(t *testing.T) {
 func TestTreeKill(t *testing.T) {
 	t.Parallel()
 	const hidden = "setsid sleep 600 & nohup sleep 600 >/dev/null 2>&1 & (setsid sh -c 'sleep 600 & touch up; sleep 600' &) ; until [ -e up ]; do sleep 0.02; done; rm up; echo started; "
-	tests := []struct {
-		name    string
-		script  string
-		timeout time.Duration
-		grace   time.Duration
-		cancel  bool
-		atMost  time.Duration
-		want    func(container.Exit) bool
-	}{
+	tests := []treeCase{
 		{"timeout", hidden + "sleep 600", eventually.Settled, time.Second, false, eventually.Patience, func(x container.Exit) bool { return x.TimedOut && x.Signal == "SIGTERM" && x.Code == 143 }},
 		{"timeout at once", hidden + "sleep 600", eventually.Settled, 0, false, eventually.Patience, func(x container.Exit) bool { return x.TimedOut && x.Signal == "SIGKILL" }},
 		{"deaf to TERM", "trap '' TERM; setsid sh -c \"trap '' TERM; while :; do sleep 1; done\" & echo started; while :; do sleep 1; done", eventually.Settled, 300 * time.Millisecond, false, eventually.Patience, func(x container.Exit) bool { return x.TimedOut && x.Signal == "SIGKILL" }},
@@ -137,41 +129,68 @@ func TestTreeKill(t *testing.T) {
 			if tt.name != "fork bomb" { // which leaves nothing of the processors to the others
 				t.Parallel()
 			}
-			r, m := setup(t), mark(t)
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			begin := time.Now()
-			x, out, err := r.try(ctx, tt.script, withMark(m), func(c *container.Command) {
-				c.Timeout, c.Grace = tt.timeout, tt.grace
-				collect := c.Output
-				c.Output = func(s container.Stream, b []byte) {
-					collect(s, b)
-					if tt.cancel {
-						time.AfterFunc(100*time.Millisecond, cancel)
-					}
+			r := setup(t)
+			eventually.Doubling(t, "the command has started", func(limit time.Duration) bool {
+				if tt.timeout > 0 {
+					tt.timeout, tt.atMost = limit, tt.atMost+limit-tt.timeout
 				}
+				return tt.check(t, r)
 			})
-			took := time.Since(begin)
-			if n := marked(m); n != 0 {
-				t.Errorf("%d processes are left", n)
-			}
-			if err != nil {
-				t.Fatalf("Exec: %v; it said: %s", err, r.stderr)
-			}
-			if !strings.HasPrefix(out, "started\n") {
-				t.Errorf("output = %.200q, want it to begin with started", out)
-			}
-			if !tt.want(x) {
-				t.Errorf("exit = %+v", x)
-			}
-			if took > tt.atMost {
-				t.Errorf("took %v, want at most %v", took, tt.atMost)
-			}
 			if x, _ := r.sh("exit 5"); x.Code != 5 {
 				t.Errorf("the next command = %+v", x)
 			}
 		})
 	}
+}
+
+// treeCase is a command that is ended, or leaves something behind.
+type treeCase struct {
+	name    string
+	script  string
+	timeout time.Duration
+	grace   time.Duration
+	cancel  bool
+	atMost  time.Duration
+	want    func(container.Exit) bool
+}
+
+// check reports whether the command has started before its deadline.
+func (tt treeCase) check(t *testing.T, r *rig) (started bool) {
+	m := mark(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	begin := time.Now()
+	x, out, err := r.try(ctx, tt.script, withMark(m), func(c *container.Command) {
+		c.Timeout, c.Grace = tt.timeout, tt.grace
+		collect := c.Output
+		c.Output = func(s container.Stream, b []byte) {
+			collect(s, b)
+			if tt.cancel {
+				time.AfterFunc(100*time.Millisecond, cancel)
+			}
+		}
+	})
+	took := time.Since(begin)
+	if n := marked(m); n != 0 {
+		t.Errorf("%d processes are left", n)
+	}
+	if err != nil {
+		t.Fatalf("Exec: %v; it said: %s", err, r.stderr)
+	}
+	if tt.timeout > 0 && x.TimedOut && out == "" {
+		_, _ = r.sh("rm -f up")
+		return false
+	}
+	if !strings.HasPrefix(out, "started\n") {
+		t.Errorf("output = %.200q, want it to begin with started", out)
+	}
+	if !tt.want(x) {
+		t.Errorf("exit = %+v", x)
+	}
+	if took > tt.atMost {
+		t.Errorf("took %v, want at most %v", took, tt.atMost)
+	}
+	return true
 }
 
 // The tail of a pipeline may still write when the leader has ended.
@@ -271,25 +290,37 @@ func rssOf(t *testing.T, pid int) int64 {
 // A slow reader does not keep a command from its deadline.
 func TestTimeoutWithSlowReader(t *testing.T) {
 	t.Parallel()
-	r, m := setup(t), mark(t)
-	release := make(chan struct{})
-	done := make(chan container.Exit, 1)
-	go func() {
-		x, _, err := r.try(t.Context(), "yes", withMark(m), func(c *container.Command) {
-			c.Timeout = eventually.Settled
-			c.Output = func(container.Stream, []byte) { <-release }
-		})
-		if err != nil {
-			t.Errorf("Exec: %v", err)
+	r := setup(t)
+	eventually.Doubling(t, "the command prints", func(limit time.Duration) bool {
+		m := mark(t)
+		begun, release := make(chan struct{}), make(chan struct{})
+		done := make(chan container.Exit, 1)
+		var once sync.Once
+		go func() {
+			x, _, err := r.try(t.Context(), "yes", withMark(m), func(c *container.Command) {
+				c.Timeout = limit
+				c.Output = func(container.Stream, []byte) {
+					once.Do(func() { close(begun) })
+					<-release
+				}
+			})
+			if err != nil {
+				t.Errorf("Exec: %v", err)
+			}
+			done <- x
+		}()
+		select {
+		case <-begun:
+		case <-done: // its deadline came first
+			return false
 		}
-		done <- x
-	}()
-	eventually.True(t, eventually.Patience, "the command runs", func() bool { return marked(m) > 0 })
-	eventually.True(t, eventually.Patience, "the command is killed", func() bool { return marked(m) == 0 })
-	close(release)
-	if x := <-done; !x.TimedOut {
-		t.Errorf("exit = %+v, want TimedOut", x)
-	}
+		eventually.True(t, limit+eventually.Patience, "the command is killed", func() bool { return marked(m) == 0 })
+		close(release)
+		if x := <-done; !x.TimedOut {
+			t.Errorf("exit = %+v, want TimedOut", x)
+		}
+		return true
+	})
 }
 
 // No exit is ever lost, also when many commands start and end at once.

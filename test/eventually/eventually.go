@@ -31,6 +31,22 @@ func True(t testing.TB, bound time.Duration, what string, ok func() bool) {
 	}
 }
 
+// Doubling calls try with a time, at first Settled and then each time twice as much, until try returns true. It is for
+// a test in which a command's own clock runs while the command gets ready: try returns false if the command
+// was not ready before its time was over, as on a machine that is too busy. Doubling fails t after six tries.
+func Doubling(t testing.TB, what string, try func(limit time.Duration) (ready bool)) {
+	t.Helper()
+	limit := Settled
+	for range 6 {
+		if try(limit) {
+			return
+		}
+		t.Logf("%s: not ready within %v", what, limit)
+		limit *= 2
+	}
+	t.Fatalf("not within %v: %s", limit/2, what)
+}
+
 // Buffer collects a program's output while a test reads it. Its zero value is
 // ready, and it is safe for concurrent use.
 type Buffer struct {

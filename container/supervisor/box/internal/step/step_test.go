@@ -221,18 +221,24 @@ func TestTimeout(t *testing.T) {
 		grace  time.Duration
 		signal int
 	}{
-		{"sleep 600; true", 0, 9},
-		{"sleep 600; true", time.Minute, 15},
-		{"trap '' TERM; while :; do sleep 0.1; done", 200 * time.Millisecond, 9},
+		{"echo ready; sleep 600; true", 0, 9},
+		{"echo ready; sleep 600; true", time.Minute, 15},
+		{"trap '' TERM; echo ready; while :; do sleep 0.1; done", 200 * time.Millisecond, 9},
 	} {
-		begin := time.Now()
-		x, _ := r.run(r.command(tt.script, timeout(eventually.Settled, tt.grace)))
-		if !x.TimedOut || x.Canceled || x.Signal != tt.signal || x.Duration < eventually.Settled {
-			t.Errorf("%s: got %+v, want it timed out by signal %d after %v", tt.script, x, tt.signal, eventually.Settled)
-		}
-		if took := time.Since(begin); took > eventually.Settled+eventually.Patience {
-			t.Errorf("%s: took %v, want at most %v", tt.script, took, eventually.Settled+eventually.Patience)
-		}
+		eventually.Doubling(t, "the command is ready", func(limit time.Duration) bool {
+			begin := time.Now()
+			x, out := r.run(r.command(tt.script, timeout(limit, tt.grace)))
+			if x.TimedOut && out == "" {
+				return false
+			}
+			if !x.TimedOut || x.Canceled || x.Signal != tt.signal || x.Duration < limit {
+				t.Errorf("%s: got %+v, want it timed out by signal %d after %v", tt.script, x, tt.signal, limit)
+			}
+			if took := time.Since(begin); took > limit+eventually.Patience {
+				t.Errorf("%s: took %v, want at most %v", tt.script, took, limit+eventually.Patience)
+			}
+			return true
+		})
 	}
 	if x, _ := r.run(r.command("exit 5")); x.Code != 5 || x.TimedOut {
 		t.Errorf("the next command: got %+v, want code 5, not timed out", x)
