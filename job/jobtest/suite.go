@@ -22,6 +22,9 @@ type Harness struct {
 	Timing job.Timing
 	// CrashBudget is the queue's. Each death costs the suite an AckWait.
 	CrashBudget int
+	// Slack is by how much longer than on a quiet machine the queue takes at this moment. The suite stretches its own
+	// bounds by it; whoever sets it stretches Timing, too. Default 1.
+	Slack float64
 }
 
 // Factory makes a fresh queue for one test.
@@ -72,6 +75,11 @@ func (s *suite) job(edits ...func(*job.Job)) *job.Job {
 	return j
 }
 
+// bound stretches d, which is generous on a quiet machine, to what this one can do.
+func (s *suite) bound(d time.Duration) time.Duration {
+	return time.Duration(max(1, s.Slack) * float64(d))
+}
+
 // submit submits a job and returns its id.
 func (s *suite) submit(edits ...func(*job.Job)) job.ID {
 	s.t.Helper()
@@ -85,7 +93,7 @@ func (s *suite) submit(edits ...func(*job.Job)) job.ID {
 // next takes the next job, which must come.
 func (s *suite) next(c job.Consumer) job.Lease {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(s.t.Context(), s.bound(patience))
 	defer cancel()
 	l, err := c.Next(ctx)
 	if err != nil {
@@ -137,7 +145,7 @@ func (s *suite) commit(l job.Lease) *job.Result {
 // result waits for the result of id and checks its outcome.
 func (s *suite) result(id job.ID, want job.Outcome) *job.Result {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(s.t.Context(), s.bound(patience))
 	defer cancel()
 	r, err := s.Client.Result(ctx, id)
 	if err != nil {
@@ -170,13 +178,21 @@ func (s *suite) lost(what string, err error) {
 	}
 }
 
-// hold extends l until stop is called, which waits for the loop.
+// hold extends l until stop is called, which waits for the loop. A call that was not confirmed is repeated until a lease
+// without a confirmation has passed, as the contract says.
 func (s *suite) hold(l job.Lease) (stop func()) {
 	ctx, cancel := context.WithCancel(s.t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() {
+		confirmed := time.Now()
 		for pause(ctx, s.Timing.Heartbeat) {
-			if err := l.Extend(ctx); err != nil && ctx.Err() == nil {
+			began := time.Now()
+			err := l.Extend(ctx)
+			if err == nil {
+				confirmed = began
+				continue
+			}
+			if ctx.Err() == nil && (errors.Is(err, job.ErrLeaseLost) || time.Since(confirmed) > s.Timing.Lease) {
 				s.t.Errorf("Extend: %v", err)
 				return
 			}
@@ -205,7 +221,7 @@ func (s *suite) mode(l job.Lease, want job.CancelMode) {
 		if got != want {
 			s.t.Fatalf("Canceled: got mode %d, want %d", got, want)
 		}
-	case <-time.After(patience):
+	case <-time.After(s.bound(patience)):
 		s.t.Fatalf("Canceled: nothing came, want mode %d", want)
 	}
 }

@@ -43,7 +43,7 @@ func cancelQueued(t *testing.T, s *suite) {
 }
 
 func cancelScheduled(t *testing.T, s *suite) {
-	due := time.Now().Add(1200 * time.Millisecond)
+	due := time.Now().Add(s.bound(1200 * time.Millisecond))
 	id := s.submit(func(j *job.Job) { j.NotBefore = due })
 	s.cancel(id, job.Cancel, job.StateScheduled)
 	s.result(id, job.Canceled)

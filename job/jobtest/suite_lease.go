@@ -42,7 +42,7 @@ func takeOver(t *testing.T, s *suite) {
 	if d.ClaimedAt.Before(began) || d.ClaimedAt.After(time.Now()) {
 		t.Errorf("claimed at %s, want between %s and now", d.ClaimedAt, began)
 	}
-	if took, bound := time.Since(began), 3*s.Timing.AckWait+2*time.Second; took > bound {
+	if took, bound := time.Since(began), 3*s.Timing.AckWait+s.bound(2*time.Second); took > bound {
 		t.Errorf("taken over after %s, want within %s", took, bound)
 	}
 	s.commit(l)
@@ -75,6 +75,9 @@ func zombie(t *testing.T, s *suite) {
 	for name, act := range acts {
 		l := s.next(w2)
 		id := l.Delivery().ID
+		if zombies[id] == nil {
+			t.Fatalf("delivery: got job %s, want one of the zombie's", id)
+		}
 		s.lost(name, act(zombies[id]))
 		s.lost("a second "+name, act(zombies[id]))
 		stop := s.hold(l) // the rest may take longer than AckWait

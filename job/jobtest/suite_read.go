@@ -23,7 +23,7 @@ var readTests = map[string]func(*testing.T, *suite){
 // follow collects the events of id.
 func (s *suite) follow(id job.ID, wait bool) []job.Event {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(s.t.Context(), s.bound(patience))
 	defer cancel()
 	var all []job.Event
 	for e, err := range s.Client.Follow(ctx, id, wait) {

@@ -60,7 +60,7 @@ func delayed(t *testing.T, s *suite, delay time.Duration) {
 	l = s.next(w)
 	if now := time.Now(); now.Before(due) {
 		t.Errorf("came %s early", due.Sub(now))
-	} else if late := now.Sub(due); late > 3*time.Second {
+	} else if late := now.Sub(due); late > s.bound(3*time.Second) {
 		t.Errorf("came %s late", late)
 	}
 	if d := l.Delivery(); d.Attempt != 2 || d.EligibleAt.Before(due.Add(-time.Millisecond)) {
@@ -72,12 +72,12 @@ func delayed(t *testing.T, s *suite, delay time.Duration) {
 
 func release(t *testing.T, s *suite) {
 	s.submit()
-	l := s.next(s.Join(t, "w1"))
+	l, other := s.next(s.Join(t, "w1")), s.Join(t, "w2")
 	if err := l.Release(t.Context()); err != nil {
 		t.Fatalf("Release: %v", err)
 	}
 	began := time.Now()
-	l = s.next(s.Join(t, "w2"))
+	l = s.next(other)
 	if took := time.Since(began); took > s.Timing.AckWait {
 		t.Errorf("came again after %s, want at once", took)
 	}

@@ -56,7 +56,7 @@ func submitDone(t *testing.T, s *suite) {
 
 func notBefore(t *testing.T, s *suite) {
 	w := s.Join(t, "w1")
-	due := time.Now().Add(1500 * time.Millisecond)
+	due := time.Now().Add(s.bound(1500 * time.Millisecond))
 	id := s.submit(func(j *job.Job) { j.NotBefore = due })
 	s.status(id, job.StateScheduled)
 	l := s.next(w)
@@ -97,7 +97,7 @@ func nextEnds(t *testing.T, s *suite) {
 	if _, err := w.Next(ctx); !errors.Is(err, cause) {
 		t.Errorf("Next: got %v, want the context's cause", err)
 	}
-	if took := time.Since(began); took > 3*time.Second {
+	if took := time.Since(began); took > s.bound(3*time.Second) {
 		t.Errorf("Next ended after %s, want at once", took)
 	}
 	// What comes after, or came meanwhile, is not lost to this worker's open request.
@@ -126,7 +126,7 @@ func twoWorkers(t *testing.T, s *suite) {
 		w := s.Join(t, name)
 		for range jobs / 2 {
 			wg.Go(func() {
-				ctx, cancel := context.WithTimeout(t.Context(), patience)
+				ctx, cancel := context.WithTimeout(t.Context(), s.bound(patience))
 				defer cancel()
 				l, err := w.Next(ctx)
 				if err != nil {

@@ -2,10 +2,8 @@ package natsqueue_test
 
 import (
 	"testing"
-	"time"
 
 	"slipway/job"
-	"slipway/test/eventually"
 )
 
 // A token that comes again after its job is decided settles that once more. A letter that a person dropped
@@ -36,8 +34,7 @@ func TestDroppedLetterStaysAway(t *testing.T) {
 				t.Fatal(err)
 			}
 			b.publish(b.token(id), spec)
-			b.nothing(w, time.Second)
-			eventually.True(t, 5*time.Second, "no token is left", func() bool { return len(b.stored("JOBS", b.token(id))) == 0 })
+			b.settles(w, "no token is left", func() bool { return len(b.stored("JOBS", b.token(id))) == 0 })
 			if letters := b.stored("DEAD", b.cfg.Prefix+".X.>"); len(letters) != 0 {
 				t.Errorf("dead letters: got %v, want the dropped one to stay away", letters)
 			}
@@ -88,8 +85,7 @@ func TestNoResultBeforeTheLetter(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.publish(b.token(id), spec) // the worker goes on
-	b.nothing(w, time.Second)
-	eventually.True(t, 10*time.Second, "the result is there", func() bool { return len(b.stored("RESULTS", b.cfg.Prefix+".R.>")) == 1 })
+	b.settles(w, "the result is there", func() bool { return len(b.stored("RESULTS", b.cfg.Prefix+".R.>")) == 1 })
 	if letters := b.stored("DEAD", b.cfg.Prefix+".X.>"); len(letters) != 1 {
 		t.Errorf("dead letters: got %v, want the job's", letters)
 	}

@@ -124,7 +124,7 @@ func TestJanitorStopsInTime(t *testing.T) {
 		t.Fatalf("Tend: got %v, in time: %t; want a sweep that was cut short", s, !late.Load())
 	}
 	// The key of the first round is short; it may go away in the middle of the second.
-	eventually.True(t, 20*time.Second, "the janitor looked again", func() bool {
+	eventually.True(t, b.bound(20*time.Second), "the janitor looked again", func() bool {
 		if again := w.Tend(s, time.Minute); again != s {
 			t.Fatalf("Tend: got %v, want the sweep to go on", again)
 		}

@@ -95,30 +95,31 @@ func newPresence(k *Consumer) *presence {
 	}
 }
 
-// claimName makes sure that no other process goes by this worker's name. It waits until the
-// entry of a dead process expired.
+// claimName makes sure that no other process goes by this worker's name. A living process renews its entry four times in a
+// ttl. So an entry that stays the same for a ttl belongs to a dead process, and is replaced if the server, which may be
+// busy, has not removed it yet.
 func (p *presence) claimName(ctx context.Context) error {
-	deadline := time.Now().Add(p.ttl + 2*time.Second)
 	var seen uint64
+	var since time.Time // of the first look at the entry
 	for {
 		w, seq, err := p.workers.get(ctx, p.self.Name)
 		if err != nil {
 			return err
 		}
-		if w != nil && w.Boot == p.self.Boot {
+		switch {
+		case w != nil && w.Boot == p.self.Boot:
 			return nil // an earlier try wrote it, and its confirmation was lost
-		}
-		if w == nil {
+		case w == nil, seq == seen && time.Since(since) > p.ttl:
 			err = p.publish(ctx, jetstream.WithExpectLastSequencePerSubject(seq))
 			if !jsconn.Conflicts(err) {
 				return err
 			}
-			continue
-		}
-		if (seen != 0 && seq != seen) || time.Now().After(deadline) {
+			continue // another process was faster, or the entry expired just now
+		case seen != 0 && seq != seen:
 			return fmt.Errorf("the name is in use by another process, started %s: give each worker its own (setting Worker)", w.StartedAt.Format(time.RFC3339))
+		case seen == 0:
+			seen, since = seq, time.Now()
 		}
-		seen = seq
 		if !jsconn.Wait(ctx, 200*time.Millisecond) {
 			return context.Cause(ctx)
 		}

@@ -60,7 +60,7 @@ func TestNotSetUp(t *testing.T) {
 			continue
 		}
 		contains(t, err, b.cfg.Prefix, "setting Prefix", "worker")
-		if took := time.Since(began); took > 10*time.Second {
+		if took := time.Since(began); took > b.bound(10*time.Second) {
 			t.Errorf("%s: took %s, want it at once", name, took)
 		}
 	}
@@ -78,26 +78,28 @@ func TestHalfSetUp(t *testing.T) {
 		}
 	}
 	c, id := b.conn.Client(), job.NewID()
+	wait, stop := context.WithTimeout(t.Context(), b.bound(60*time.Second))
+	defer stop()
 	letters := func(ctx context.Context) (err error) {
 		for _, err = range c.DeadLetters(ctx) {
 		}
 		return err
 	}
 	calls := map[string]func() error{
-		"Status":      func() error { _, err := c.Status(t.Context(), id); return err },
-		"DeadLetters": func() error { return letters(t.Context()) },
+		"Status":      func() error { _, err := c.Status(wait, id); return err },
+		"DeadLetters": func() error { return letters(wait) },
 		"List": func() (err error) {
-			for _, err = range c.List(t.Context(), job.ListQuery{}) {
+			for _, err = range c.List(wait, job.ListQuery{}) {
 			}
 			return err
 		},
 		"Follow": func() (err error) {
-			for _, err = range c.Follow(t.Context(), id, true) {
+			for _, err = range c.Follow(wait, id, true) {
 			}
 			return err
 		},
 		"Consumer": func() error {
-			w, err := b.conn.Consumer(t.Context(), natsqueue.ConsumerConfig{Worker: "w1"})
+			w, err := b.conn.Consumer(wait, natsqueue.ConsumerConfig{Worker: "w1"})
 			if err == nil {
 				err = w.Close(t.Context())
 			}
@@ -114,7 +116,7 @@ func TestHalfSetUp(t *testing.T) {
 			}
 		})
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), b.bound(3*time.Second))
 	defer cancel()
 	err := letters(ctx)
 	if !errors.Is(err, job.ErrUnavailable) || errors.Is(err, job.ErrNotSetUp) {
@@ -151,6 +153,43 @@ func TestLooksAreFew(t *testing.T) {
 // A look to which nobody answers does not hold its call up: that tries on, and may find another server's answer.
 func TestSilentLook(t *testing.T) {
 	t.Parallel()
+	b := silentLooks(t)
+	nc, _ := b.raw()
+	looks := subscribe(t, nc, "void")
+	ctx, cancel := context.WithTimeout(t.Context(), b.bound(4*time.Second))
+	defer cancel()
+	if _, err := b.connect().Client().Status(ctx, job.NewID()); !errors.Is(err, job.ErrUnavailable) {
+		t.Errorf("Status: got %v, want ErrUnavailable", err)
+	}
+	if got := pending(t, nc, looks); got < 2 {
+		t.Errorf("looks: got %d, want each to end soon, and the call to go on", got)
+	}
+}
+
+// A busy server answers a look late. The caller must hear all the same that its prefix is wrong, not that the server is
+// silent.
+func TestLateLook(t *testing.T) {
+	t.Parallel()
+	b := silentLooks(t)
+	nc, _ := b.raw()
+	if _, err := nc.Subscribe("void", func(m *nats.Msg) {
+		time.AfterFunc(1200*time.Millisecond, func() {
+			_ = m.Respond([]byte(`{"error":{"code":404,"err_code":10059,"description":"stream not found"}}`))
+		})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.connect().Client().Status(t.Context(), job.NewID()); !errors.Is(err, job.ErrNotSetUp) {
+		t.Errorf("Status: got %v, want ErrNotSetUp", err)
+	}
+}
+
+// silentLooks is a server without streams, on which nobody answers a look but a subscriber of "void".
+func silentLooks(t *testing.T) *bundle {
+	t.Helper()
 	conf := filepath.Join(t.TempDir(), "nats.conf")
 	if err := os.WriteFile(conf, []byte(`mappings: {"$JS.API.STREAM.INFO.slipway-JOBS": "void"}`), 0o600); err != nil {
 		t.Fatal(err)
@@ -160,17 +199,7 @@ func TestSilentLook(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(srv.Close)
-	b := &bundle{t: t, cfg: natsqueue.Config{URL: srv.ClientURL()}}
-	nc, _ := b.raw()
-	looks := subscribe(t, nc, "void")
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
-	defer cancel()
-	if _, err := b.connect().Client().Status(ctx, job.NewID()); !errors.Is(err, job.ErrUnavailable) {
-		t.Errorf("Status: got %v, want ErrUnavailable", err)
-	}
-	if got := pending(t, nc, looks); got < 2 {
-		t.Errorf("looks: got %d, want each to end soon, and the call to go on", got)
-	}
+	return &bundle{t: t, cfg: natsqueue.Config{URL: srv.ClientURL()}, slack: slack(t)}
 }
 
 func subscribe(t *testing.T, nc *nats.Conn, subject string) *nats.Subscription {

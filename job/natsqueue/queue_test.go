@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -16,19 +17,14 @@ import (
 	"slipway/test/eventually"
 )
 
-// raw speaks to the server past the package, as a foreign program would.
+// raw speaks to the queue's server past the package.
 func (b *bundle) raw() (*nats.Conn, jetstream.JetStream) {
 	b.t.Helper()
-	nc, err := nats.Connect(b.cfg.URL)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	b.t.Cleanup(nc.Close)
-	js, err := jetstream.New(nc)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return nc, js
+	b.dialed.Do(func() {
+		b.nc, b.js = dial(b.t, b.cfg.URL)
+		b.t.Cleanup(b.nc.Close)
+	})
+	return b.nc, b.js
 }
 
 // stream is the raw stream called name in this queue.
@@ -68,7 +64,7 @@ func (b *bundle) next(c *natsqueue.Consumer, d time.Duration) (job.Lease, error)
 
 func (b *bundle) mustNext(c *natsqueue.Consumer) job.Lease {
 	b.t.Helper()
-	l, err := b.next(c, 20*time.Second)
+	l, err := b.next(c, b.bound(20*time.Second))
 	if err != nil {
 		b.t.Fatalf("Next: %v", err)
 	}
@@ -82,6 +78,27 @@ func (b *bundle) nothing(c *natsqueue.Consumer, d time.Duration) {
 	} else if !errors.Is(err, context.DeadlineExceeded) {
 		b.t.Fatalf("Next: %v", err)
 	}
+}
+
+// settles keeps a slot of c open until ok, which what says in words: no job may come, but the tokens of decided jobs are settled.
+func (b *bundle) settles(c *natsqueue.Consumer, what string, ok func() bool) {
+	b.t.Helper()
+	ctx, cancel := context.WithCancel(b.t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		l, err := c.Next(ctx)
+		if err == nil {
+			err = fmt.Errorf("Next gave %+v, want nothing", l.Delivery())
+		}
+		ended <- err
+	}()
+	defer func() {
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			b.t.Error(err)
+		}
+	}()
+	eventually.True(b.t, b.bound(20*time.Second), what, ok)
 }
 
 func (b *bundle) submit(j *job.Job) job.ID {
@@ -116,11 +133,11 @@ func TestDuplicateToken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	held := &holder{lease: l, timing: fast}
+	held := &holder{lease: l, timing: b.cfg.Timing}
 	held.start(t.Context())
 	b.publish(b.token(id), spec)
-	b.nothing(w2, fast.AckWait/4)
-	b.nothing(w1, fast.AckWait/4)
+	b.nothing(w2, b.cfg.Timing.AckWait/4)
+	b.nothing(w1, b.cfg.Timing.AckWait/4)
 	if held.stop() {
 		t.Fatal("the lease was lost")
 	}
@@ -128,9 +145,8 @@ func TestDuplicateToken(t *testing.T) {
 		t.Errorf("Extend: %v", err)
 	}
 	b.commit(l)
-	b.nothing(w2, fast.AckWait)
-	b.nothing(w1, fast.AckWait)
-	eventually.True(t, 5*time.Second, "no token is left", func() bool { return len(b.stored("JOBS", b.token(id))) == 0 })
+	b.nothing(w2, b.cfg.Timing.AckWait)
+	b.settles(w1, "no token is left", func() bool { return len(b.stored("JOBS", b.token(id))) == 0 })
 	if got := b.stored("RESULTS", b.cfg.Prefix+".R.>"); len(got) != 1 {
 		t.Errorf("results: got %v, want one", got)
 	}
@@ -151,7 +167,9 @@ func TestSettledByAnother(t *testing.T) {
 	}
 	spec, _ := job.Encode(j)
 	b.publish(b.token(id), spec)
-	b.nothing(w, time.Second)
+	b.settles(w, "the result is there again, and no token", func() bool {
+		return len(b.stored("RESULTS", b.cfg.Prefix+".R.>")) == 1 && len(b.stored("JOBS", b.token(id))) == 0
+	})
 	msg, err := s.GetLastMsgForSubject(t.Context(), b.cfg.Prefix+".R.default."+string(id)+".1")
 	if err != nil {
 		t.Fatalf("the result is not there again: %v", err)
@@ -159,9 +177,6 @@ func TestSettledByAnother(t *testing.T) {
 	var got job.Result
 	if err := json.Unmarshal(msg.Data, &got); err != nil || got.Fence != want.Fence || !got.FinishedAt.Equal(want.FinishedAt) {
 		t.Errorf("result: got %+v, %v; want the one that was committed, %+v", got, err, want)
-	}
-	if left := b.stored("JOBS", b.token(id)); len(left) != 0 {
-		t.Errorf("tokens left: %v", left)
 	}
 }
 
@@ -172,13 +187,9 @@ func TestForeignTokens(t *testing.T) {
 
 	// No id: the queue itself answers, for there can be no attempt.
 	b.publish(b.token("not-an-id"), []byte("{}"))
-	b.nothing(w, time.Second)
-	if got := b.stored("RESULTS", b.cfg.Prefix+".R.default.not-an-id.1"); len(got) != 1 {
-		t.Errorf("results of a token without an id: got %v, want one", got)
-	}
-	if got := b.stored("JOBS", b.cfg.Prefix+".J.>"); len(got) != 0 {
-		t.Errorf("tokens left: %v", got)
-	}
+	b.settles(w, "a token without an id has its result, and is gone", func() bool {
+		return len(b.stored("RESULTS", b.cfg.Prefix+".R.default.not-an-id.1")) == 1 && len(b.stored("JOBS", b.cfg.Prefix+".J.>")) == 0
+	})
 
 	// An id, but no job: it is delivered, for the worker to refuse.
 	id := job.NewID()
@@ -259,9 +270,9 @@ func TestDepthAndWorkers(t *testing.T) {
 	}
 	w := b.join(t, "w1")
 	l := b.mustNext(w)
-	held := &holder{lease: l, timing: patient}
+	held := &holder{lease: l, timing: b.cfg.Timing}
 	held.start(t.Context())
-	eventually.True(t, 5*time.Second, "two wait and one is in flight", func() bool {
+	eventually.True(t, b.bound(5*time.Second), "two wait and one is in flight", func() bool {
 		depth, err := b.conn.Depth(t.Context())
 		if err != nil {
 			t.Fatalf("Depth: %v", err)
@@ -272,7 +283,7 @@ func TestDepthAndWorkers(t *testing.T) {
 		d := depth[1]
 		return d.Priority == job.PriorityNormal && d.Waiting == 2 && d.InFlight == 1 && d.OldestAge > 0 && d.OldestAge < time.Minute
 	})
-	eventually.True(t, 5*time.Second, "the worker says what it runs", func() bool {
+	eventually.True(t, b.bound(5*time.Second), "the worker says what it runs", func() bool {
 		all, err := b.conn.Workers(t.Context())
 		if err != nil {
 			t.Fatalf("Workers: %v", err)
@@ -307,6 +318,18 @@ func TestWorkerNameIsUnique(t *testing.T) {
 	if err := again.Close(t.Context()); err != nil {
 		t.Errorf("Close: %v", err)
 	}
+}
+
+// A busy server may be late to remove the entry of a dead worker. Its next process must not wait for that.
+func TestEntryThatOutlivesItsWorker(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	entry, err := json.Marshal(natsqueue.WorkerInfo{Name: "w1", Boot: "of another process"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.publish("$KV."+b.cfg.Prefix+"-workers.w1", entry) // without a lifetime: it never expires
+	b.join(t, "w1")
 }
 
 // A greedy client must not be able to hoard jobs.

@@ -61,23 +61,26 @@ func TestServerRestartWhileLeased(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		timing job.Timing
-		down   time.Duration
+		down   time.Duration // zero: longer than AckWait
 	}{
 		{"short", patient, 300 * time.Millisecond},
-		{"longer than AckWait", fast, fast.AckWait + 500*time.Millisecond},
+		{"longer than AckWait", fast, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			short := tt.down < tt.timing.Lease
 			r := startRestartable(t)
 			b := setupOn(t, r, func(c *natsqueue.Config) { c.Timing = tt.timing })
+			timing, short := b.cfg.Timing, tt.down != 0
+			if !short {
+				tt.down = timing.AckWait + 500*time.Millisecond
+			}
 			w := b.join(t, "w1")
 			id := b.submit(makeJob())
-			held := &holder{lease: b.mustNext(w), timing: tt.timing}
+			held := &holder{lease: b.mustNext(w), timing: timing}
 			held.start(t.Context())
 			r.restart(tt.down)
 			var wg sync.WaitGroup
-			ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), b.bound(40*time.Second))
 			defer cancel()
 			wg.Go(func() { // a free slot of the same worker, and of another: they see what is handed out again
 				for ctx.Err() == nil {
@@ -90,7 +93,7 @@ func TestServerRestartWhileLeased(t *testing.T) {
 				}
 			})
 			if short {
-				<-time.After(tt.timing.AckWait)
+				<-time.After(timing.AckWait)
 			}
 			if fenced := held.stop(); !fenced {
 				b.commit(held.lease)
@@ -122,15 +125,15 @@ func TestNoTakeOverRightAfterAnOutage(t *testing.T) {
 	w1, w2 := b.join(t, "w1"), b.join(t, "w2")
 	b.mustNext(w1)
 	w1.Kill()
-	<-time.After(fast.AckWait - 200*time.Millisecond)
+	<-time.After(b.cfg.Timing.AckWait - b.bound(200*time.Millisecond))
 	back := time.Now() // before: the worker's own clock starts when the connection is there
 	if err := w2.Reconnect(); err != nil {
 		t.Fatal(err)
 	}
 	d := b.mustNext(w2).Delivery()
 	// Not ClaimedAt: that is when the claim began, and who owns the job is asked later in it.
-	if took := time.Since(back); d.Attempt != 2 || took < fast.Lease {
-		t.Errorf("got attempt %d, %s after the outage; want the second, not before %s", d.Attempt, took, fast.Lease)
+	if took := time.Since(back); d.Attempt != 2 || took < b.cfg.Timing.Lease {
+		t.Errorf("got attempt %d, %s after the outage; want the second, not before %s", d.Attempt, took, b.cfg.Timing.Lease)
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/goleak"
 
 	"slipway/job"
@@ -36,7 +38,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// fast are the clocks of most tests.
+// fast are the clocks of most tests. setup stretches them on a slow machine; a test reads its own from bundle.cfg.
 var fast = job.Timing{DeadMan: 600 * time.Millisecond, Lease: 1400 * time.Millisecond, AckWait: 2 * time.Second, Heartbeat: 400 * time.Millisecond}
 
 // patient are those of tests in which a lease must hold while something takes its time.
@@ -79,6 +81,12 @@ type bundle struct {
 	t    testing.TB
 	cfg  natsqueue.Config
 	conn *natsqueue.Conn
+	// slack is by how much longer than on a quiet machine things take.
+	slack float64
+
+	dialed sync.Once
+	nc     *nats.Conn
+	js     jetstream.JetStream
 
 	mu      sync.Mutex
 	workers map[string]*natsqueue.Consumer
@@ -94,12 +102,60 @@ func setup(t testing.TB, edits ...func(*natsqueue.Config)) *bundle {
 	for _, edit := range edits {
 		edit(&cfg)
 	}
-	b := &bundle{t: t, cfg: cfg, workers: map[string]*natsqueue.Consumer{}}
+	b := &bundle{t: t, cfg: cfg, slack: slack(t), workers: map[string]*natsqueue.Consumer{}}
+	if c := &b.cfg.Timing; *c != job.DefaultTiming() {
+		*c = job.Timing{DeadMan: b.bound(c.DeadMan), Lease: b.bound(c.Lease), AckWait: b.bound(c.AckWait), Heartbeat: b.bound(c.Heartbeat)}
+	}
 	b.conn = b.connect()
 	if err := b.conn.Setup(t.Context()); err != nil {
 		t.Fatalf("Setup: %v", err)
 	}
 	return b
+}
+
+// bound stretches d, which is generous on a quiet machine, to what this one can do.
+func (b *bundle) bound(d time.Duration) time.Duration { return time.Duration(b.slack * float64(d)) }
+
+const (
+	// quietTrip is a write to the shared server, synced to the disk, while nothing but these tests runs.
+	quietTrip = 40 * time.Millisecond
+	// maxSlack keeps a moment of standstill from making a test take for ever.
+	maxSlack = 8
+)
+
+// slack measures a few writes to the shared server, beside whatever else runs. The slowest counts: a lease is lost by the
+// slowest of its heartbeats.
+func slack(t testing.TB) float64 {
+	t.Helper()
+	nc, js := dial(t, sharedServer(t).ClientURL())
+	defer nc.Close()
+	_, err := js.CreateOrUpdateStream(t.Context(), jetstream.StreamConfig{Name: "slack", Subjects: []string{"slack"}, MaxMsgs: 1})
+	var slowest time.Duration
+	for range 5 {
+		began := time.Now()
+		if err == nil {
+			_, err = js.Publish(t.Context(), "slack", nil)
+		}
+		slowest = max(slowest, time.Since(began))
+	}
+	if err != nil {
+		t.Fatalf("measure the machine: %v", err)
+	}
+	return min(max(1, float64(slowest)/float64(quietTrip)), maxSlack)
+}
+
+// dial speaks to a server past the package, as a foreign program would.
+func dial(t testing.TB, url string) (*nats.Conn, jetstream.JetStream) {
+	t.Helper()
+	nc, err := nats.Connect(url, nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond), nats.Timeout(20*time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(20*time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return nc, js
 }
 
 func (b *bundle) connect() *natsqueue.Conn {
@@ -124,7 +180,7 @@ func (b *bundle) join(t testing.TB, name string) *natsqueue.Consumer {
 	b.workers[name] = c
 	b.mu.Unlock()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), b.bound(10*time.Second))
 		defer cancel()
 		if err := c.Close(ctx); err != nil {
 			t.Errorf("Close of worker %s: %v", name, err)
@@ -135,7 +191,7 @@ func (b *bundle) join(t testing.TB, name string) *natsqueue.Consumer {
 
 func (b *bundle) harness() jobtest.Harness {
 	return jobtest.Harness{
-		Client: b.conn.Client(), Timing: fast, CrashBudget: b.cfg.CrashBudget,
+		Client: b.conn.Client(), Timing: b.cfg.Timing, CrashBudget: b.cfg.CrashBudget, Slack: b.slack,
 		Join: func(t testing.TB, worker string) job.Consumer { return b.join(t, worker) },
 		Kill: func(worker string) {
 			b.mu.Lock()

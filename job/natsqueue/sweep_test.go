@@ -47,7 +47,7 @@ func TestJanitorOfAnOlderStore(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.start()
-		eventually.True(t, 20*time.Second, "the connection is back", b.conn.Connected)
+		eventually.True(t, b.bound(20*time.Second), "the connection is back", b.conn.Connected)
 	}
 	older := t.TempDir()
 	swap(older, r.dir)
@@ -111,7 +111,7 @@ func TestJanitorStartsOver(t *testing.T) {
 			if err := sign(b, s, id); err != nil {
 				t.Fatal(err)
 			}
-			eventually.True(t, 20*time.Second, "the connection is there", b.conn.Connected)
+			eventually.True(t, b.bound(20*time.Second), "the connection is there", b.conn.Connected)
 			look(t, s, 2)
 			if got := b.state(id); got != job.StateErrored {
 				t.Errorf("state of a job that lost its message: got %s, want it given up", got)

@@ -15,9 +15,10 @@ func TestDueBesideTheLastToken(t *testing.T) {
 	b := setup(t)
 	j := makeJob()
 	id := b.submit(j)
-	w := b.join(t, "w1")
-	l := b.mustNext(w)
-	if err := l.Requeue(t.Context(), job.ClassInfra, fast.AckWait, job.Failure{Outcome: job.Errored, Reason: job.ReasonImagePull}); err != nil {
+	w1 := b.join(t, "w1")
+	l := b.mustNext(w1)
+	w1.Kill() // it moves nothing any more, but its lease can still speak
+	if err := l.Requeue(t.Context(), job.ClassInfra, b.cfg.Timing.AckWait, job.Failure{Outcome: job.Errored, Reason: job.ReasonImagePull}); err != nil {
 		t.Fatalf("Requeue: %v", err)
 	}
 	spec, err := job.Encode(j)
@@ -34,11 +35,12 @@ func TestDueBesideTheLastToken(t *testing.T) {
 	if scheduled() == 0 {
 		t.Fatal("nothing is scheduled")
 	}
-	eventually.True(t, 20*time.Second, "the next attempt is moved", func() bool { return scheduled() == 0 })
+	w2 := b.join(t, "w2")
+	eventually.True(t, b.bound(20*time.Second), "the next attempt is moved", func() bool { return scheduled() == 0 })
 	if err := s.DeleteMsg(t.Context(), late.Sequence); err != nil {
 		t.Fatal(err)
 	}
-	again := b.mustNext(w)
+	again := b.mustNext(w2)
 	if d := again.Delivery(); d.ID != id || d.Attempt != 2 {
 		t.Errorf("delivery: got %+v, want attempt 2 of %s", d, id)
 	}

@@ -18,9 +18,10 @@ import (
 var errPartial = errors.New("a stream is missing")
 
 const (
-	// lookTime bounds a look at the first stream. While that has no leader nobody answers, and the call itself may find
-	// another server meanwhile.
-	lookTime = 500 * time.Millisecond
+	// firstLook bounds the first look at the first stream. While that has no leader nobody answers, and the call itself may
+	// find another server meanwhile. Each look that gets no answer doubles the bound for the next, up to TryTimeout: the
+	// answer of a busy server is late, and without it the caller would hear of a silent server instead of a wrong prefix.
+	firstLook = 500 * time.Millisecond
 	// lookEvery spares the server a look for each try of a call.
 	lookEvery = 500 * time.Millisecond
 )
@@ -28,9 +29,10 @@ const (
 // cause finds out why one call fails, if streams that are not there may be the reason.
 type cause struct {
 	c         *caller
-	subject   string    // of the call
-	lookedAt  time.Time // zero before the first look
-	noStreams bool      // what the last look found
+	subject   string        // of the call
+	lookedAt  time.Time     // zero before the first look
+	lookTime  time.Duration // bound of the next look
+	noStreams bool          // what the last look found
 }
 
 // explain makes err a job.ErrNotSetUp if the server has none of the streams. A publish or a read then gets no answer. It
@@ -42,8 +44,7 @@ func (f *cause) explain(ctx context.Context, err error) error {
 		return err
 	}
 	if f.lookedAt.IsZero() || time.Since(f.lookedAt) > lookEvery {
-		f.noStreams = f.c.hasNoStreams(ctx)
-		f.lookedAt = time.Now()
+		f.look(ctx)
 	}
 	switch {
 	case f.noStreams:
@@ -63,19 +64,21 @@ func (c *caller) notSetUp(err error) error {
 		job.ErrNotSetUp, c.where, c.prefix, err)
 }
 
-// hasNoStreams looks at the first stream, and reports whether the server says that it is missing. An account without the
-// right to look gets false: its call waits.
-func (c *caller) hasNoStreams(ctx context.Context) bool {
-	api := streamInfo + c.streams[0]
-	if c.denials.get(api) != nil {
-		return false
+// look asks for the first stream, and notes whether the server says that it is missing. An account without the right to
+// look finds nothing: its call waits.
+func (f *cause) look(ctx context.Context) {
+	api := streamInfo + f.c.streams[0]
+	if f.c.denials.get(api) != nil {
+		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	f.lookTime = min(max(2*f.lookTime, firstLook), TryTimeout)
+	ctx, cancel := context.WithTimeout(ctx, f.lookTime)
 	defer cancel()
-	return errors.Is(c.tryOnce(ctx, api, func(ctx context.Context) error {
-		_, err := c.js.Stream(ctx, c.streams[0])
+	f.noStreams = errors.Is(f.c.tryOnce(ctx, api, func(ctx context.Context) error {
+		_, err := f.c.js.Stream(ctx, f.c.streams[0])
 		return err
 	}), jetstream.ErrStreamNotFound)
+	f.lookedAt = time.Now()
 }
 
 // streamOf is the stream that a call of the server's API is about.
