@@ -35,4 +35,6 @@
 // other jobs, so the stream denies purges. A fetch is not canceled: a
 // message on its way to a canceled fetch is lost until AckWait. MaxDeliver and
 // BackOff are not used: attempts are counted in the record, one budget per class.
+//
+// crashes.md tells for each step of the protocol what a crash after it leaves, who notices, and within what time.
 package natsqueue
