@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-
-	"slipway/internal/document"
 )
 
 // Encode writes j as JSON, as it travels on the wire. Equal jobs give equal
@@ -31,29 +29,4 @@ func utcCopy(j *Job) *Job {
 		c.NotBefore = c.NotBefore.UTC()
 	}
 	return &c
-}
-
-// EncodeResult writes r as JSON.
-func EncodeResult(r *Result) ([]byte, error) {
-	data, err := json.Marshal(r)
-	if err != nil {
-		return nil, fmt.Errorf("encode result: %w", err)
-	}
-	return data, nil
-}
-
-// DecodeResult reads a result. Unlike a job's, its unknown fields are ignored, so
-// that an older reader understands a newer worker; but its version and outcome must be known.
-func DecodeResult(data []byte) (*Result, error) {
-	var r Result
-	if err := json.Unmarshal(data, &r); err != nil {
-		return nil, fmt.Errorf("decode result: %w", err)
-	}
-	switch {
-	case r.Version != Version:
-		return nil, fmt.Errorf("decode result: version %s", wrongVersion(r.Version))
-	case !r.Outcome.Valid():
-		return nil, fmt.Errorf("decode result: unknown outcome %s", document.Quote(string(r.Outcome)))
-	}
-	return &r, nil
 }

@@ -55,7 +55,7 @@ var refusals = []struct {
 	{"bare minus", `{"version":-}`, "'}' where a digit is wanted", true},
 	{"half a fraction", `{"version":1.}`, "'}' where a digit is wanted", true},
 	{"invalid UTF-8", "{\"image\":\"\xff\"}", "byte 0xff is not UTF-8", true},
-	{"too deep", repeat("[", MaxNesting+1), "nested deeper than 32 levels", true},
+	{"too deep", repeat("[", maxNesting+1), "nested deeper than 32 levels", true},
 	{"too large", `{"image":"` + repeat("a", MaxSpecBytes) + `"}`, "more than the 1048576 (1 MiB) allowed", true},
 	// Form.
 	{"list", `[]`, "want a map, not a list: a job is a map", true},

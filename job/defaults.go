@@ -9,8 +9,8 @@ import (
 
 // Defaults that apply where a job says nothing, beside those of job.go.
 const (
-	DefaultUser = "1000:1000"
-	DefaultMode = Mode(0o644)
+	defaultUser = "1000:1000"
+	defaultMode = Mode(0o644)
 )
 
 // DefaultShell returns the program and its arguments that a run step's script is handed to.
@@ -26,7 +26,7 @@ func (j *Job) WithDefaults() *Job {
 	c.Queue = cmp.Or(c.Queue, DefaultQueue)
 	c.Priority = cmp.Or(c.Priority, PriorityNormal)
 	c.Pull = cmp.Or(c.Pull, PullMissing)
-	c.User = cmp.Or(c.User, DefaultUser)
+	c.User = cmp.Or(c.User, defaultUser)
 	c.Workdir = cmp.Or(c.Workdir, DefaultWorkdir)
 	c.Network = cmp.Or(c.Network, NetworkNone)
 	c.Timeout = cmp.Or(c.Timeout, Duration(DefaultTimeout))
@@ -36,7 +36,7 @@ func (j *Job) WithDefaults() *Job {
 		w.Push = cmp.Or(w.Push, WorkspacePushOnSuccess)
 	}
 	for i := range c.Inputs {
-		c.Inputs[i].Mode = cmp.Or(c.Inputs[i].Mode, DefaultMode)
+		c.Inputs[i].Mode = cmp.Or(c.Inputs[i].Mode, defaultMode)
 	}
 	for i := range c.Steps {
 		c.Steps[i].setDefaults(i, c.User)
@@ -49,7 +49,7 @@ func (s *Step) setDefaults(index int, user string) {
 	s.If = cmp.Or(s.If, IfSuccess)
 	s.Retry.setDefaults()
 	if s.Write != nil {
-		s.Write.Mode = cmp.Or(s.Write.Mode, DefaultMode)
+		s.Write.Mode = cmp.Or(s.Write.Mode, defaultMode)
 	}
 	if s.Run != "" && len(s.Shell) == 0 {
 		s.Shell = DefaultShell()

@@ -10,7 +10,7 @@ import (
 var kind = document.Kind{
 	Name:     "job",
 	MaxBytes: MaxSpecBytes,
-	MaxDepth: MaxNesting,
+	MaxDepth: maxNesting,
 	TooLarge: "put large content into the store and name it in inputs",
 	NotUTF8:  "save the text as UTF-8, or give binary content as content_base64",
 	Values: map[reflect.Type]string{

@@ -16,7 +16,7 @@ const (
 	MaxCommandBytes = 64 << 10       // bytes of one command; larger scripts go to stdin or an input file
 	MaxLabels       = 64             // labels of one job
 	MaxLabelBytes   = 256            // bytes of one label's value
-	MaxNesting      = 32             // levels of nesting in an encoded job
+	maxNesting      = 32             // levels of nesting in an encoded job
 	MinTimeout      = time.Second    // of a job or a step
 	MaxTimeout      = 24 * time.Hour // of a job or a step
 	MaxAttempts     = 20             // of a job or a step
@@ -111,8 +111,8 @@ const (
 	PullNever   PullPolicy = "never"   // PullNever: the engine has it, or the job can't run.
 )
 
-// PullPolicies lists every PullPolicy.
-func PullPolicies() []PullPolicy { return []PullPolicy{PullAlways, PullMissing, PullNever} }
+// pullPolicies lists every PullPolicy.
+func pullPolicies() []PullPolicy { return []PullPolicy{PullAlways, PullMissing, PullNever} }
 
 // Network is what a box can reach.
 type Network string
@@ -125,8 +125,8 @@ const (
 	NetworkOpen Network = "open"
 )
 
-// Networks lists every Network.
-func Networks() []Network { return []Network{NetworkNone, NetworkOpen} }
+// networks lists every Network.
+func networks() []Network { return []Network{NetworkNone, NetworkOpen} }
 
 // Resources limits a box. What is left out is the worker's default.
 type Resources struct {
@@ -180,8 +180,8 @@ const (
 	WorkspacePullNever PullWorkspace = "never"
 )
 
-// WorkspacePulls lists every PullWorkspace.
-func WorkspacePulls() []PullWorkspace {
+// workspacePulls lists every PullWorkspace.
+func workspacePulls() []PullWorkspace {
 	return []PullWorkspace{WorkspacePullAlways, WorkspacePullNever}
 }
 
@@ -198,8 +198,8 @@ const (
 	WorkspacePushNever PushWorkspace = "never"
 )
 
-// WorkspacePushes lists every PushWorkspace.
-func WorkspacePushes() []PushWorkspace {
+// workspacePushes lists every PushWorkspace.
+func workspacePushes() []PushWorkspace {
 	return []PushWorkspace{WorkspacePushAlways, WorkspacePushOnSuccess, WorkspacePushNever}
 }
 
@@ -294,5 +294,5 @@ const (
 	IfAlways Condition = "always"
 )
 
-// Conditions lists every Condition.
-func Conditions() []Condition { return []Condition{IfSuccess, IfFailure, IfAlways} }
+// conditions lists every Condition.
+func conditions() []Condition { return []Condition{IfSuccess, IfFailure, IfAlways} }

@@ -28,11 +28,11 @@ func drawJob(t *rapid.T) *Job {
 		Labels:   rapid.MapOfN(rapid.StringMatching(labelPattern), rapid.Just("wert ü"), 0, 3).Draw(t, "labels"),
 		Image:    rapid.StringMatching(imagePattern).Filter(func(s string) bool { return checkImage(s) == "" }).Draw(t, "image"),
 		Platform: drawMatch(t, platformPattern),
-		Pull:     rapid.SampledFrom(PullPolicies()).Draw(t, "pull"),
+		Pull:     rapid.SampledFrom(pullPolicies()).Draw(t, "pull"),
 		User:     rapid.SampledFrom([]string{"", "0", "1000:1000"}).Draw(t, "user"),
 		Workdir:  rapid.SampledFrom([]string{"", "/w", "/home/x"}).Draw(t, "workdir"),
 		Env:      drawEnv(t),
-		Network:  rapid.SampledFrom(Networks()).Draw(t, "network"),
+		Network:  rapid.SampledFrom(networks()).Draw(t, "network"),
 		Resources: Resources{
 			CPUs: rapid.SampledFrom([]float64{0, MinCPUs, 0.1, 1. / 3, MaxCPUs}).Draw(t, "cpus"),
 			Pids: rapid.SampledFrom([]int64{0, MinPids, MaxPids}).Draw(t, "pids"),
@@ -49,7 +49,7 @@ func drawJob(t *rapid.T) *Job {
 	if rapid.Bool().Draw(t, "workspace") {
 		j.Workspace = &Workspace{
 			Prefix: rapid.StringMatching(prefixPattern).Draw(t, "prefix"),
-			Push:   rapid.SampledFrom(WorkspacePushes()).Draw(t, "push"),
+			Push:   rapid.SampledFrom(workspacePushes()).Draw(t, "push"),
 		}
 	}
 	return j
@@ -95,11 +95,11 @@ func drawInputs(t *rapid.T) []Input {
 func drawStep(t *rapid.T) Step {
 	s := Step{
 		Name: drawName(t), Timeout: drawDuration(t, MinTimeout, MaxTimeout), Retry: drawRetry(t),
-		If: rapid.SampledFrom(Conditions()).Draw(t, "if"), ContinueOnError: rapid.Bool().Draw(t, "go on"),
+		If: rapid.SampledFrom(conditions()).Draw(t, "if"), ContinueOnError: rapid.Bool().Draw(t, "go on"),
 	}
 	text := rapid.String().Draw(t, "text")
 	script := rapid.String().Filter(func(s string) bool { return checkText(s) == "" && strings.TrimSpace(s) != "" })
-	switch rapid.SampledFrom(Kinds()).Draw(t, "kind") {
+	switch rapid.SampledFrom(stepKinds()).Draw(t, "kind") {
 	case KindRun:
 		s.Run, s.Stdin, s.Env = script.Draw(t, "run"), &text, drawEnv(t)
 	case KindCommand:

@@ -68,13 +68,13 @@ const (
 	StepSkipped   StepStatus = "skipped"
 )
 
-// StepStatuses lists every StepStatus.
-func StepStatuses() []StepStatus {
+// stepStatuses lists every StepStatus.
+func stepStatuses() []StepStatus {
 	return []StepStatus{StepSucceeded, StepFailed, StepTimedOut, StepCanceled, StepErrored, StepSkipped}
 }
 
-// Valid reports whether s is one of StepStatuses.
-func (s StepStatus) Valid() bool { return slices.Contains(StepStatuses(), s) }
+// Valid reports whether s is one of stepStatuses.
+func (s StepStatus) Valid() bool { return slices.Contains(stepStatuses(), s) }
 
 // StepResult is what one step did. Its times are those of all its tries, everything else is what the last one did.
 type StepResult struct {

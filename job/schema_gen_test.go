@@ -186,21 +186,21 @@ func enumOf(t reflect.Type) []string {
 	case reflect.TypeFor[Priority]():
 		return words(Priorities())
 	case reflect.TypeFor[PullPolicy]():
-		return words(PullPolicies())
+		return words(pullPolicies())
 	case reflect.TypeFor[Network]():
-		return words(Networks())
+		return words(networks())
 	case reflect.TypeFor[PullWorkspace]():
-		return words(WorkspacePulls())
+		return words(workspacePulls())
 	case reflect.TypeFor[PushWorkspace]():
-		return words(WorkspacePushes())
+		return words(workspacePushes())
 	case reflect.TypeFor[Condition]():
-		return words(Conditions())
+		return words(conditions())
 	case reflect.TypeFor[Outcome]():
 		return words(Outcomes())
 	case reflect.TypeFor[Reason]():
 		return words(Reasons())
 	case reflect.TypeFor[StepStatus]():
-		return words(StepStatuses())
+		return words(stepStatuses())
 	}
 	return nil
 }

@@ -2,7 +2,7 @@ package job
 
 import "strconv"
 
-// Kinds of steps, as Step.Kind returns them. They are the names of the fields that hold them.
+// stepKinds of steps, as Step.Kind returns them. They are the names of the fields that hold them.
 const (
 	KindRun     = "run"
 	KindCommand = "command"
@@ -12,12 +12,12 @@ const (
 	KindList    = "list"
 )
 
-// Kinds lists the kinds of steps in the order of their documentation.
-func Kinds() []string {
+// stepKinds lists the kinds of steps in the order of their documentation.
+func stepKinds() []string {
 	return []string{KindRun, KindCommand, KindWrite, KindRead, KindDelete, KindList}
 }
 
-// Kind says what s does: one of Kinds, or "" for a step that does nothing or
+// Kind says what s does: one of stepKinds, or "" for a step that does nothing or
 // more than one thing, which no valid job has.
 func (s *Step) Kind() string {
 	if kinds := s.kinds(); len(kinds) == 1 {
@@ -30,7 +30,7 @@ func (s *Step) Kind() string {
 func (s *Step) kinds() []string {
 	set := []bool{s.Run != "", len(s.Command) > 0, s.Write != nil, s.Read != "", s.Delete != "", s.List != ""}
 	var kinds []string
-	for i, kind := range Kinds() {
+	for i, kind := range stepKinds() {
 		if set[i] {
 			kinds = append(kinds, kind)
 		}

@@ -25,7 +25,7 @@ const (
 	MaxSize      = 1 << 50              // bytes, of any resource
 	MaxGrace     = 10 * time.Minute     // of a step
 	MaxBackoff   = 5 * time.Minute      // of a retry
-	MaxNotBefore = 366 * 24 * time.Hour // from now
+	maxNotBefore = 366 * 24 * time.Hour // from now
 )
 
 // Validate checks a job that was built in code by the rules that Decode applies.
@@ -97,7 +97,7 @@ func (c *checker) box(j *Job) {
 		c.failIf("image", checkImage(j.Image))
 	}
 	c.match(j.Platform, "platform", platformRE, `a Linux platform such as "linux/amd64" or "linux/arm/v7"`)
-	enum(c, j.Pull, "pull", PullPolicies())
+	enum(c, j.Pull, "pull", pullPolicies())
 	if j.User != "" {
 		c.failIf("user", checkUser(j.User))
 	}
@@ -108,7 +108,7 @@ func (c *checker) box(j *Job) {
 	if j.Network == "egress" {
 		c.Fail("network", `"egress" is not supported by this version: use "none" or "open"`)
 	} else {
-		enum(c, j.Network, "network", Networks())
+		enum(c, j.Network, "network", networks())
 	}
 	c.resources(&j.Resources)
 }
@@ -193,7 +193,7 @@ func (c *checker) notBefore(t time.Time) {
 	case t.IsZero():
 	case t.Year() < firstYear:
 		c.Fail("not_before", "%s is no sensible start", t.UTC().Format(format))
-	case time.Until(t) > MaxNotBefore:
+	case time.Until(t) > maxNotBefore:
 		c.Fail("not_before", "%s is more than a year away", t.UTC().Format(format))
 	}
 }
@@ -214,8 +214,8 @@ func (c *checker) workspace(w *Workspace) {
 	}
 	c.match(w.Prefix, "workspace.prefix", prefixRE,
 		"one to four parts joined by '/', each of a-z, 0-9, '.', '_' and '-', starting with a letter or digit, at most 64 long")
-	enum(c, w.Pull, "workspace.pull", WorkspacePulls())
-	enum(c, w.Push, "workspace.push", WorkspacePushes())
+	enum(c, w.Pull, "workspace.pull", workspacePulls())
+	enum(c, w.Push, "workspace.push", workspacePushes())
 }
 
 // match checks a value that may be left out against a pattern.

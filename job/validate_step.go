@@ -116,7 +116,7 @@ func (c *checker) steps(steps []Step) {
 
 func (c *checker) step(s *Step, at string) {
 	c.failIf(at+".name", checkName(s.Name))
-	c.oneOf(at, s.kinds(), Kinds())
+	c.oneOf(at, s.kinds(), stepKinds())
 	c.action(s, at)
 	c.processOnly(s, at)
 	c.env(s.Env, at+".env")
@@ -133,7 +133,7 @@ func (c *checker) step(s *Step, at string) {
 	if g := s.Grace; g != nil && (*g < 0 || g.Std() > MaxGrace) {
 		c.Fail(at+".grace", "must be 0s to %s, not %s", short(MaxGrace), *g)
 	}
-	enum(c, s.If, at+".if", Conditions())
+	enum(c, s.If, at+".if", conditions())
 	c.retry(&s.Retry, at+".retry")
 }
 

@@ -209,30 +209,19 @@ func TestResultRoundTrip(t *testing.T) {
 			Prefix: "a", Changes: []Change{{Path: "x", Kind: "added"}},
 		},
 	}
-	data, err := EncodeResult(want)
+	data, err := json.Marshal(want)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := DecodeResult(data)
-	if err != nil {
+	got := &Result{}
+	if err := json.Unmarshal(data, got); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if err := fits(t, compile(t, ResultSchema()), data); err != nil {
+	if err := fits(t, compile(t, readSchema(t, "result.schema.json")), data); err != nil {
 		t.Errorf("the schema refuses %s: %v", data, err)
-	}
-	for text, message := range map[string]string{
-		`{"version":"1","outcome":"succeeded","new_field":1}`: "",
-		`{"version":"2","outcome":"succeeded"}`:               "version",
-		`{"version":"1","outcome":"great"}`:                   "unknown outcome",
-		`{`:                                                   "decode result",
-	} {
-		_, err := DecodeResult([]byte(text))
-		if (err == nil) != (message == "") || err != nil && !strings.Contains(err.Error(), message) {
-			t.Errorf("%s: got %v, want %q", text, err, message)
-		}
 	}
 }
 
@@ -242,7 +231,7 @@ func TestEncode(t *testing.T) {
 	if want := `{"image":"alpine","steps":[{"run":"echo <a> && b"}]}`; err != nil || string(data) != want {
 		t.Errorf("got %s and %v, want %s", data, err, want)
 	}
-	if !json.Valid(Schema()) || !json.Valid(ResultSchema()) {
+	if !json.Valid(Schema()) {
 		t.Error("a schema is no JSON")
 	}
 	text := strings.Repeat("x", MaxSpecBytes)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"slipway/internal/document"
 	"slipway/internal/suggest"
 )
 
@@ -56,7 +57,7 @@ func (s *Setting) resolve(environ []string, fileName string, fromFile map[string
 	text, found := s.find(environ, fileName, fromFile)
 	if found {
 		if err := s.flag.Value.Set(text); err != nil {
-			return s.invalid(err)
+			return s.invalid(text, err)
 		}
 	}
 	return s.check()
@@ -94,12 +95,15 @@ func (s *Set) sourcesOf(keys []string) string {
 	return strings.Join(out, ", ")
 }
 
-// invalid keeps a secret out of the message of its own parser.
-func (s *Setting) invalid(err error) error {
-	if s.Secret {
+// invalid adds the value to the message of its parser, if it is not there already, and keeps a secret out of it.
+func (s *Setting) invalid(text string, err error) error {
+	switch {
+	case s.Secret:
 		return errors.New("not a valid value")
+	case text == "" || strings.Contains(err.Error(), text):
+		return err
 	}
-	return err
+	return fmt.Errorf("%w, not %s", err, document.Quote(text))
 }
 
 // UnknownVariable is a variable with our prefix that is no setting.

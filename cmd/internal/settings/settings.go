@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-
-	"slipway/job"
 )
 
 // EnvPrefix begins the name of every variable.
@@ -156,13 +154,6 @@ func (s *Set) Duration(p *time.Duration, key string, def time.Duration, usage st
 	return s.add(key, false)
 }
 
-// Bytes adds a setting such as "16MiB".
-func (s *Set) Bytes(p *job.Bytes, key string, def job.Bytes, usage string) *Setting {
-	*p = def
-	s.all.Var(bytesValue{p}, flagName(key), usage)
-	return s.add(key, false)
-}
-
 // Strings adds a list, written with commas.
 func (s *Set) Strings(p *[]string, key string, def []string, usage string) *Setting {
 	*p = def
@@ -192,18 +183,6 @@ func (s *Set) add(key string, secret bool) *Setting {
 }
 
 func flagName(key string) string { return strings.NewReplacer(".", "-", "_", "-").Replace(key) }
-
-// bytesValue reads sizes as job specs write them.
-type bytesValue struct{ p *job.Bytes }
-
-func (v bytesValue) String() string {
-	if v.p == nil || *v.p == 0 {
-		return ""
-	}
-	return v.p.String()
-}
-func (v bytesValue) Set(s string) error { return v.p.UnmarshalText([]byte(s)) }
-func (v bytesValue) Type() string       { return "size" }
 
 // listValue replaces the list at each Set, so that a flag doesn't add to the file's.
 type listValue struct{ p *[]string }

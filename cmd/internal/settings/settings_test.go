@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-
-	"slipway/job"
 )
 
 type values struct {
@@ -18,7 +16,7 @@ type values struct {
 	slots    int
 	path     bool
 	stop     time.Duration
-	log      job.Bytes
+	log      time.Duration
 	queues   []string
 }
 
@@ -32,7 +30,7 @@ func setup(t *testing.T, args ...string) (*Set, *values) {
 	s.Bool(&v.path, "s3.path_style", false, "how")
 	s.Int(&v.slots, "slots", 4, "how many")
 	s.Duration(&v.stop, "soft_stop", 2*time.Minute, "how long")
-	s.Bytes(&v.log, "log.limit", 16<<20, "how much")
+	s.Duration(&v.log, "log.limit", 16<<20, "how much")
 	s.Strings(&v.queues, "queues", []string{"default"}, "which")
 	if err := flags.Parse(args); err != nil {
 		t.Fatalf("parse %v: %v", args, err)
@@ -47,7 +45,7 @@ nats:
 s3: {path_style: true, secret_key: file-secret}
 slots: 7
 soft_stop: 30s
-log: {limit: 1MiB}
+log: {limit: 1048576ns}
 queues: [one, two]
 `
 
@@ -113,25 +111,25 @@ func TestResolve_Refuses(t *testing.T) {
 		file string
 		want []string // parts of the message
 	}{
-		"unknown key":         {file: "slots: 1\nnats:\n  ulr: x\n", want: []string{"c.yaml:3:3", "nats.ulr", "did you mean \"nats.url\""}},
-		"far from every key":  {file: "zzzzzzzz: 1", want: []string{"c.yaml:1", "zzzzzzzz", "no such setting"}},
-		"wrong type":          {file: "slots: many", want: []string{"c.yaml:1", "slots", "integer"}},
-		"group without keys":  {file: "nats: nats://x", want: []string{"c.yaml:1", "nats", "key: value"}},
-		"value with keys":     {file: "slots: {a: 1}", want: []string{"c.yaml:1", "slots", "single value"}},
-		"no value":            {file: "slots:", want: []string{"slots", "no value"}},
-		"given twice":         {file: "slots: 1\nslots: 2", want: []string{"c.yaml:2:1", "slots", "given twice"}},
-		"a list at the top":   {file: "- a", want: []string{"c.yaml:1", "key: value"}},
-		"two documents":       {file: "slots: 1\n---\nslots: 2", want: []string{"c.yaml:2", "second document"}},
-		"group given twice":   {file: "nats: {}\nnats: {url: x}", want: []string{"c.yaml:2:1", "nats", "given twice"}},
-		"broken yaml":         {file: "slots: [", want: []string{"c.yaml:2:1: not YAML"}},
-		"indented by a tab":   {file: "nats:\n\turl: x", want: []string{"c.yaml:2:1", "not with tabs"}},
-		"anchor":              {file: "slots: &a 3", want: []string{"c.yaml:1:8", "anchors"}},
-		"all mistakes":        {file: "slost: 1\nslots: []\nques: a", want: []string{"c.yaml:1:1", "c.yaml:3:1"}},
-		"bad variable":        {env: "SLIPWAY_SLOTS=many", want: []string{"SLIPWAY_SLOTS", "integer"}},
-		"bad duration":        {env: "SLIPWAY_SOFT_STOP=5", want: []string{"SLIPWAY_SOFT_STOP"}},
-		"bad size":            {file: "log: {limit: big}", want: []string{"c.yaml:1", "log.limit", "big"}},
-		"empty list":          {file: "queues: []", want: []string{"queues"}},
-		"a secret under flag": {file: "s3: {secret_key: {a: b}}", want: []string{"s3.secret_key"}},
+		"unknown key":          {file: "slots: 1\nnats:\n  ulr: x\n", want: []string{"c.yaml:3:3", "nats.ulr", "did you mean \"nats.url\""}},
+		"far from every key":   {file: "zzzzzzzz: 1", want: []string{"c.yaml:1", "zzzzzzzz", "no such setting"}},
+		"wrong type":           {file: "slots: many", want: []string{"c.yaml:1", "slots", "integer"}},
+		"group without keys":   {file: "nats: nats://x", want: []string{"c.yaml:1", "nats", "key: value"}},
+		"value with keys":      {file: "slots: {a: 1}", want: []string{"c.yaml:1", "slots", "single value"}},
+		"no value":             {file: "slots:", want: []string{"slots", "no value"}},
+		"given twice":          {file: "slots: 1\nslots: 2", want: []string{"c.yaml:2:1", "slots", "given twice"}},
+		"a list at the top":    {file: "- a", want: []string{"c.yaml:1", "key: value"}},
+		"two documents":        {file: "slots: 1\n---\nslots: 2", want: []string{"c.yaml:2", "second document"}},
+		"group given twice":    {file: "nats: {}\nnats: {url: x}", want: []string{"c.yaml:2:1", "nats", "given twice"}},
+		"broken yaml":          {file: "slots: [", want: []string{"c.yaml:2:1: not YAML"}},
+		"indented by a tab":    {file: "nats:\n\turl: x", want: []string{"c.yaml:2:1", "not with tabs"}},
+		"anchor":               {file: "slots: &a 3", want: []string{"c.yaml:1:8", "anchors"}},
+		"all mistakes":         {file: "slost: 1\nslots: []\nques: a", want: []string{"c.yaml:1:1", "c.yaml:3:1"}},
+		"bad variable":         {env: "SLIPWAY_SLOTS=many", want: []string{"SLIPWAY_SLOTS", "integer"}},
+		"bad duration":         {env: "SLIPWAY_SOFT_STOP=5", want: []string{"SLIPWAY_SOFT_STOP"}},
+		"bad value in a group": {file: "log: {limit: big}", want: []string{"c.yaml:1", "log.limit", "big"}},
+		"empty list":           {file: "queues: []", want: []string{"queues"}},
+		"a secret under flag":  {file: "s3: {secret_key: {a: b}}", want: []string{"s3.secret_key"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, _ := setup(t)
