@@ -102,7 +102,8 @@ type running struct {
 	over  bool
 }
 
-// limit gives the box up if the command is not over margin after d. A slow Output is no fault of the box.
+// limit gives the box up if the command is not over exitMargin after d. While Output runs the time is extended: a slow
+// Output is no fault of the box.
 func (c *running) limit(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

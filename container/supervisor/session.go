@@ -138,14 +138,14 @@ func (s *Session) fail(cause error) {
 			s.err = fmt.Errorf("%w: %w", container.ErrBoxLost, cause)
 		}
 		s.hangUp()
-		close(s.done) // before the commands fail: who sees that finds the session over, too
+		close(s.done) // first: a caller whose command has failed must find the session over
 		s.mux.Fail(s.err)
 	})
 }
 
 func (s *Session) touch() { s.heard.Store(int64(time.Since(s.start))) }
 
-// read takes frames until the connection ends. It never waits for whoever uses them.
+// read takes frames until the connection ends. It waits for no reader of a stream.
 func (s *Session) read(in io.Reader) {
 	for {
 		f, err := wire.ReadFrame(in, wire.Alloc)
@@ -184,8 +184,7 @@ func (s *Session) handle(f wire.Frame) error {
 func (s *Session) beat() {
 	tick := time.NewTicker(s.cfg.DeadMan / 4)
 	defer tick.Stop()
-	last := time.Since(s.start)
-	var excused time.Duration // this process itself stood still until then
+	silence := silence{limit: s.cfg.DeadMan, last: time.Since(s.start)}
 	sending := make(chan struct{}, 1)
 	for {
 		select {
@@ -193,12 +192,7 @@ func (s *Session) beat() {
 			return
 		case <-tick.C:
 		}
-		now := time.Since(s.start)
-		if now-last > s.cfg.DeadMan*3/4 {
-			excused = now
-		}
-		last = now
-		if now-max(time.Duration(s.heard.Load()), excused) > s.cfg.DeadMan {
+		if silence.tooLong(time.Since(s.start), time.Duration(s.heard.Load())) {
 			s.fail(fmt.Errorf("no sign of it for %v", s.cfg.DeadMan))
 			return
 		}
@@ -213,4 +207,19 @@ func (s *Session) beat() {
 		default:
 		}
 	}
+}
+
+// silence judges a peer by the time of its last sign. A look that comes late means that this process itself
+// stood still: the peer's signs may still be in the pipe, so that silence counts from then on.
+type silence struct {
+	limit         time.Duration
+	last, excused time.Duration // of the looks
+}
+
+func (q *silence) tooLong(now, heard time.Duration) bool {
+	if now-q.last > q.limit*3/4 {
+		q.excused = now
+	}
+	q.last = now
+	return now-max(heard, q.excused) > q.limit
 }

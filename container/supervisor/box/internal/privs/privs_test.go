@@ -94,7 +94,6 @@ func init() {
 		}
 		fmt.Println("dumpable", dumpable())
 		fmt.Println("inherited", closesOnExec(3))
-		_ = unix.Kill(os.Getpid(), unix.SIGPIPE)
 		for _, sig := range []unix.Signal{unix.SIGHUP, unix.SIGINT, unix.SIGQUIT} {
 			_ = unix.Kill(os.Getpid(), sig)
 		}
@@ -111,6 +110,14 @@ func init() {
 		fmt.Println("orphan", err, status.ExitStatus())
 		<-children
 		fmt.Println("no new privileges", everyThread("NoNewPrivs:\t1"))
+		var broken [2]int
+		if err := errors.Join(unix.Pipe(broken[:]), unix.Close(broken[0]), unix.Dup3(broken[1], 1, 0)); err != nil {
+			panic(err)
+		}
+		_, err = os.Stdout.WriteString("x") // ends a Go program that does not ask for SIGPIPE
+		if !errors.Is(err, unix.EPIPE) {
+			panic(err)
+		}
 	})
 	boxtest.Role("warm", func() {
 		WarmThreads(12)

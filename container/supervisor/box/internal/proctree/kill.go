@@ -96,20 +96,12 @@ const unusedUser = 1<<32 - 3
 
 // signalUser sends sig to every process of uid and to no other: kill(-1) reaches whatever its caller may
 // signal. It takes the user's identity on one thread for that.
-//
-// The thread takes it as its effective user only. A process may kill one whose real user is its own, so
-// that with another real user the job can't kill this thread. In a user namespace unusedUser is not
-// mapped, and there is no other way than to take both.
 func signalUser(uid int, sig unix.Signal) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		runtime.LockOSThread() // if the identity can't be changed back, it stays locked, and the thread ends with the goroutine
-		_, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, unusedUser, uintptr(uid), 0)
-		if errno == unix.EINVAL {
-			_, _, errno = unix.RawSyscall(unix.SYS_SETRESUID, uintptr(uid), uintptr(uid), 0)
-		}
-		if errno != 0 {
+		if actAs(uid) != 0 {
 			runtime.UnlockOSThread()
 			return
 		}
@@ -119,4 +111,15 @@ func signalUser(uid int, sig unix.Signal) {
 		}
 	}()
 	<-done
+}
+
+// actAs makes this thread act as uid. It takes it as its effective user only: a process may kill one whose real
+// user is its own, so that with another real user the job can't kill this thread. In a user namespace unusedUser
+// is not mapped, and there is no other way than to take both.
+func actAs(uid int) unix.Errno {
+	_, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, unusedUser, uintptr(uid), 0)
+	if errno == unix.EINVAL {
+		_, _, errno = unix.RawSyscall(unix.SYS_SETRESUID, uintptr(uid), uintptr(uid), 0)
+	}
+	return errno
 }

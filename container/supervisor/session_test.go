@@ -1,0 +1,347 @@
+package supervisor
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"slipway/container"
+	"slipway/container/supervisor/internal/wire"
+)
+
+const deadMan = 20 * time.Second
+
+// peer is the box's end of a connection, spoken by hand.
+type peer struct {
+	t      *testing.T
+	in     *bufio.Reader
+	out    io.WriteCloser
+	mux    *wire.Mux
+	mute   bool // does not answer pings
+	opened chan wire.Frame
+	stops  chan wire.Frame
+	ended  chan struct{}
+}
+
+// conn is the worker's end.
+type conn struct {
+	io.Reader
+	io.Writer
+	close func()
+}
+
+func (c conn) Close() error { c.close(); return nil }
+
+// connect returns a session with a peer that is ready.
+func connect(t *testing.T, change ...func(*peer)) (*Session, *peer) {
+	t.Helper()
+	toBox, fromWorker := io.Pipe()
+	toWorker, fromBox := io.Pipe()
+	p := &peer{
+		t: t, in: bufio.NewReader(toBox), out: fromBox, mux: wire.NewMux(fromBox),
+		opened: make(chan wire.Frame, 16), stops: make(chan wire.Frame, 1), ended: make(chan struct{}),
+	}
+	for _, c := range change {
+		c(p)
+	}
+	go p.serve()
+	close := func() { _, _, _ = toWorker.Close(), fromWorker.Close(), toBox.Close() }
+	s, err := Connect(t.Context(), conn{toWorker, fromWorker, close}, Config{DeadMan: deadMan})
+	if err != nil {
+		t.Fatalf("Connect: %v", err)
+	}
+	t.Cleanup(func() {
+		_ = s.Close()
+		_ = fromBox.Close()
+		<-p.ended
+	})
+	return s, p
+}
+
+func (p *peer) serve() {
+	defer close(p.ended)
+	for {
+		f, err := wire.ReadFrame(p.in, wire.Alloc)
+		if err != nil {
+			return
+		}
+		switch f.Type {
+		case wire.Hello:
+			err = p.mux.Send(wire.Ready, 0, wire.Report{PID: 1}.Encode())
+		case wire.Ping:
+			if !p.mute {
+				err = p.mux.Send(wire.Pong, 0, nil)
+			}
+		case wire.Open:
+			p.opened <- f
+		case wire.Stop:
+			p.stops <- f
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (p *peer) send(t wire.Type, id uint32, payload []byte) {
+	p.t.Helper()
+	if err := p.mux.Send(t, id, payload); err != nil {
+		p.t.Errorf("send frame of type %d: %v", t, err)
+	}
+}
+
+func command(change ...func(*container.Command)) container.Command {
+	cmd := container.Command{Args: []string{"true"}}
+	for _, c := range change {
+		c(&cmd)
+	}
+	return cmd
+}
+
+func TestSilenceTooLong(t *testing.T) {
+	const every = deadMan / 4
+	for _, tt := range []struct {
+		name  string
+		heard time.Duration
+		looks []time.Duration
+		want  bool // of the last look
+	}{
+		{"just not", 0, []time.Duration{every, 2 * every, 3 * every, deadMan}, false},
+		{"silent", 0, []time.Duration{every, 2 * every, 3 * every, deadMan, deadMan + 1}, true},
+		{"heard in between", every, []time.Duration{every, 2 * every, 3 * every, 4 * every, 5 * every}, false},
+		{"this process stood still", 0, []time.Duration{every, 10 * every}, false},
+		{"and the box is silent after that too", 0, []time.Duration{10 * every, 11 * every, 12 * every, 13 * every, 14*every + 1}, true},
+	} {
+		q := silence{limit: deadMan}
+		for i, now := range tt.looks {
+			if got := q.tooLong(now, tt.heard); got != (tt.want && i == len(tt.looks)-1) {
+				t.Errorf("%s: look at %v: got %t", tt.name, now, got)
+			}
+		}
+	}
+}
+
+// A box that shows no sign is lost after DeadMan, and one that answers is not.
+func TestBeat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := connect(t)
+		time.Sleep(10 * deadMan)
+		if err := s.Err(); err != nil {
+			t.Errorf("a box that answers: got %v, want no error", err)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		s, _ := connect(t, func(p *peer) { p.mute = true })
+		<-s.Done()
+		took := time.Since(begin)
+		if err := s.Err(); !errors.Is(err, container.ErrBoxLost) || !strings.Contains(err.Error(), "no sign") || took <= deadMan || took > deadMan*5/4 {
+			t.Errorf("a mute box: got %v after %v, want ErrBoxLost after %v", err, took, deadMan*5/4)
+		}
+	})
+}
+
+// A box that does not read holds up a Ping, not the judgment.
+func TestBeatBehindFullPipe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stuck := make(chan struct{})
+		toWorker, fromBox := io.Pipe()
+		w := &stuckWriter{release: stuck}
+		go func() { _, _ = fromBox.Write(wire.AppendFrame(nil, wire.Ready, 0, wire.Report{PID: 1}.Encode())) }()
+		var once sync.Once
+		c := conn{toWorker, w, func() { once.Do(func() { close(stuck) }); _ = toWorker.Close() }}
+		s, err := Connect(t.Context(), c, Config{DeadMan: deadMan})
+		if err != nil {
+			t.Fatal(err)
+		}
+		begin := time.Now()
+		<-s.Done()
+		if took := time.Since(begin); took > deadMan*5/4 || !errors.Is(s.Err(), container.ErrBoxLost) {
+			t.Errorf("got %v after %v, want ErrBoxLost after %v", s.Err(), took, deadMan*5/4)
+		}
+		_ = s.Close()
+		_ = fromBox.Close()
+	})
+}
+
+// stuckWriter takes the greeting and then blocks until it is released.
+type stuckWriter struct {
+	first   sync.Once
+	release chan struct{}
+}
+
+func (w *stuckWriter) Write(b []byte) (int, error) {
+	greeting := false
+	w.first.Do(func() { greeting = true })
+	if greeting {
+		return len(b), nil
+	}
+	<-w.release
+	return 0, io.ErrClosedPipe
+}
+
+// A caller whose command has failed finds the session over: it must not start another one in it.
+func TestOverBeforeCommandsFail(t *testing.T) {
+	for range 200 {
+		s, p := connect(t)
+		failed := make(chan error, 1)
+		go func() {
+			_, err := s.Exec(t.Context(), command())
+			if s.Err() == nil {
+				err = errors.New("the command failed before the session was over")
+			}
+			failed <- err
+		}()
+		<-p.opened
+		_ = p.out.Close()
+		if err := <-failed; !errors.Is(err, container.ErrBoxLost) {
+			t.Fatalf("got %v, want ErrBoxLost", err)
+		}
+		_ = s.Close()
+	}
+}
+
+// A command that does not end exitMargin after its last deadline is the fault of its box.
+func TestExitMargin(t *testing.T) {
+	for name, tt := range map[string]struct {
+		cmd    container.Command
+		cancel bool
+		want   time.Duration
+	}{
+		"timeout and grace": {command(func(c *container.Command) { c.Timeout, c.Grace = 10*time.Second, 5*time.Second }), false, 15*time.Second + exitMargin},
+		"cancel and grace":  {command(func(c *container.Command) { c.Grace = 5 * time.Second }), true, 5*time.Second + exitMargin},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s, _ := connect(t)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if tt.cancel {
+				cancel()
+			}
+			begin := time.Now()
+			_, err := s.Exec(ctx, tt.cmd)
+			if took := time.Since(begin); !errors.Is(err, container.ErrBoxLost) || took != tt.want {
+				t.Errorf("%s: got %v after %v, want ErrBoxLost after %v", name, err, took, tt.want)
+			}
+		})
+	}
+}
+
+// While Output is at work the box can't be blamed for an exit that does not come.
+func TestExitMarginWithSlowOutput(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, p := connect(t)
+		go func() {
+			f := <-p.opened
+			p.send(wire.Stdout, f.ID, []byte("x"))
+			time.Sleep(time.Hour / 2)
+			p.send(wire.End, f.ID, wire.Exit{Code: 3, TimedOut: true}.Encode())
+		}()
+		x, err := s.Exec(t.Context(), command(func(c *container.Command) {
+			c.Timeout = time.Second
+			c.Output = func(container.Stream, []byte) { time.Sleep(time.Hour) }
+		}))
+		if err != nil || x.Code != 3 {
+			t.Errorf("got %+v, %v; want the exit", x, err)
+		}
+	})
+}
+
+// Success needs the box's own End: nothing else makes an Exit.
+func TestNoExitWithoutEnd(t *testing.T) {
+	for name, tt := range map[string]struct {
+		answer func(p *peer, id uint32)
+		text   string
+	}{
+		"end of stream":   {func(p *peer, _ uint32) { _ = p.out.Close() }, "its output ended"},
+		"bye":             {func(p *peer, _ uint32) { p.send(wire.Bye, 0, append([]byte{71}, "\x04over"...)) }, "the box ended by itself: over (71)"},
+		"lost":            {func(p *peer, id uint32) { p.send(wire.End, id, wire.Exit{Lost: "its step process died"}.Encode()) }, "its step process died"},
+		"malformed end":   {func(p *peer, id uint32) { p.send(wire.End, id, []byte{1}) }, "malformed"},
+		"empty end":       {func(p *peer, id uint32) { p.send(wire.End, id, nil) }, "malformed"},
+		"protocol broken": {func(p *peer, id uint32) { p.send(wire.Hello, 0, nil) }, "frame of type"},
+		"another stream":  {func(p *peer, id uint32) { p.send(wire.End, id+7, nil) }, "never opened"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, p := connect(t)
+			go func() { tt.answer(p, (<-p.opened).ID) }()
+			x, err := s.Exec(t.Context(), command())
+			if !errors.Is(err, container.ErrBoxLost) || !strings.Contains(err.Error(), tt.text) {
+				t.Errorf("got %+v, %v; want ErrBoxLost with %q", x, err, tt.text)
+			}
+		})
+	}
+}
+
+// The reasons of an end: Stop and Close make it ErrStopped, and the first reason stays.
+func TestErrOfEnd(t *testing.T) {
+	s, p := connect(t)
+	if s.Err() != nil {
+		t.Errorf("while it runs: got %v, want no error", s.Err())
+	}
+	go func() {
+		<-p.stops
+		p.send(wire.Bye, 0, append([]byte{0}, "\x07stopped"...))
+	}()
+	if err := s.Stop(t.Context(), time.Second); err != nil {
+		t.Errorf("Stop: got %v, want no error", err)
+	}
+	if err := s.Err(); !errors.Is(err, container.ErrStopped) || errors.Is(err, container.ErrBoxLost) {
+		t.Errorf("after Stop: got %v, want ErrStopped alone", err)
+	}
+	s, _ = connect(t)
+	_ = s.Close()
+	if err := s.Err(); !errors.Is(err, container.ErrStopped) {
+		t.Errorf("after Close: got %v, want ErrStopped", err)
+	}
+	s, p = connect(t)
+	_ = p.out.Close()
+	<-s.Done()
+	_ = s.Close()
+	if err := s.Err(); !errors.Is(err, container.ErrBoxLost) {
+		t.Errorf("a loss, and then Close: got %v, want ErrBoxLost", err)
+	}
+}
+
+// Stop waits no longer than its context, also for a second caller.
+func TestStopWaitsForContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := connect(t)
+		for range 2 {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			begin := time.Now()
+			if err := s.Stop(ctx, time.Hour); !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) != time.Minute {
+				t.Errorf("Stop of a box that does not end: got %v after %v, want the context's error after a minute", err, time.Since(begin))
+			}
+			cancel()
+		}
+	})
+}
+
+// What a box answers is bounded by this side: it can't make the worker hold what it likes.
+func TestAnswersAreBounded(t *testing.T) {
+	s, p := connect(t)
+	go func() {
+		f := <-p.opened
+		var e wire.Enc
+		e.Uint(1 << 40) // the index of an entry that nobody sent
+		wire.Info{Path: "x", Type: 'f'}.Put(&e)
+		var b strings.Builder
+		w := bufio.NewWriter(&b)
+		_ = wire.WriteRecord(w, &e)
+		_ = w.Flush()
+		var end wire.Enc
+		wire.Status{}.Put(&end)
+		_ = p.mux.Send(wire.Data, f.ID, []byte(b.String())) // the session may be over by then
+		_ = p.mux.Send(wire.End, f.ID, end.B)
+	}()
+	nothing := func(func(container.NewFile, error) bool) {}
+	if infos, err := s.Files().WriteAll(t.Context(), nothing); err == nil {
+		t.Errorf("got %d entries and no error, want one", len(infos))
+	}
+}
