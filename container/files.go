@@ -42,7 +42,7 @@ type Files interface {
 	// can't be hashed is passed with Err set.
 	Hash(ctx context.Context, paths []string, fn func(Sum) error) error
 	// ReadAll calls fn with each regular file, in the order of paths: one request for all.
-	// What fn leaves unread of a file is skipped. Reader and After are valid only during the call.
+	// If fn leaves a part of a file unread, it is skipped. Reader and After are valid only during the call.
 	ReadAll(ctx context.Context, paths []string, fn func(FileContent) error) error
 	// WriteAll makes folders, files and links as they come: one request for all. A folder must come
 	// before what it holds. It returns the entries as they are on disk afterwards, in the same order.
@@ -53,7 +53,7 @@ type Files interface {
 // FileType is what an entry is.
 type FileType byte
 
-// The types. Everything that is none of the first three can be listed and deleted, no more.
+// The types. An entry of TypeOther can be listed and deleted only.
 const (
 	TypeFile    FileType = 'f'
 	TypeDir     FileType = 'd'

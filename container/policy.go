@@ -30,7 +30,7 @@ func Relaxations() []Relaxation {
 }
 
 // Policy is what the owner of a worker allows. The zero value is closed: no
-// relaxation, and of each resource at most four times the default.
+// relaxation, and at most four times the default of each resource.
 type Policy struct {
 	// Allow lists what a job may ask for.
 	Allow []Relaxation

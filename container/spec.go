@@ -47,7 +47,7 @@ const (
 // up in files of the image.
 type User struct{ UID, GID int }
 
-// DefaultUser is who runs commands where nothing else is said.
+// DefaultUser runs the commands of a box whose Spec names no user.
 var DefaultUser = User{UID: 1000, GID: 1000}
 
 // Network is what a box can reach.
@@ -78,7 +78,7 @@ func DefaultResources() Resources {
 }
 
 // Or returns r with its zero fields taken from def. A Tmp and a Shm of def are cut to r's Memory, which they count
-// towards: who asks for little memory asks for no more of it in another name.
+// towards: a job that asks for little memory does not get more of it as Tmp or Shm.
 func (r Resources) Or(def Resources) Resources {
 	asked := r
 	r.CPUs = cmp.Or(r.CPUs, def.CPUs)
@@ -89,7 +89,7 @@ func (r Resources) Or(def Resources) Resources {
 	return r.cut(asked)
 }
 
-// cut bounds by Memory what nobody asked for.
+// cut bounds Tmp and Shm by Memory where asked leaves them out.
 func (r Resources) cut(asked Resources) Resources {
 	if r.Memory == 0 {
 		return r

@@ -39,8 +39,7 @@ var reserved = []string{
 	"/sbin", "/sys", "/tmp", "/usr", "/var/run", "/.slipway",
 }
 
-// Validate checks what no engine needs to be asked about, with the defaults not
-// yet filled in. Its error matches ErrSpec and names the field.
+// Validate checks every rule that needs no engine, before the defaults are filled in. Its error matches ErrSpec and names the field.
 func (s Spec) Validate() error {
 	if !nameRE.MatchString(s.Name) {
 		return specError("name", "%q does not match %s", s.Name, nameRE)
@@ -99,7 +98,7 @@ func asked(spec Spec) map[Relaxation]string {
 	return ask
 }
 
-// isRoot: gid 0 counts, since the image's files of group root would be open to it.
+// isRoot counts gid 0 too, since the image's files of group root would be open to it.
 func isRoot(u User) bool { return u.UID == 0 || u.GID == 0 }
 
 func (s *Spec) fill() {

@@ -3,6 +3,6 @@
 //
 //	containertest.Run(t, func(t *testing.T) container.Provider { … }, containertest.Options{Image: …, Shell: true})
 //
-// What a provider can't do by its nature is said in Options; a test that needs
+// Options says what a provider can't do by its nature; a test that needs
 // it is left out then.
 package containertest

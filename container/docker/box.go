@@ -64,7 +64,8 @@ func (b *sandbox) Start(ctx context.Context) error {
 	return b.start(ctx)
 }
 
-// createAnew makes the container again on a supervisor's volume that was checked: the old one holds it.
+// createAnew checks the supervisor's volume and makes the container again. The old container goes first: it holds the
+// volume.
 func (b *sandbox) createAnew(ctx context.Context) error {
 	if err := b.p.destroyInTurn(ctx, b.Info().ID); err != nil {
 		return err
@@ -75,8 +76,8 @@ func (b *sandbox) createAnew(ctx context.Context) error {
 	return b.createOnce(ctx)
 }
 
-// start attaches first: the box's stdin must never be without a holder, and
-// nothing of its stdout may be missed.
+// start attaches before it starts: the box's stdin must never be without a holder, and nothing of its stdout may be
+// missed.
 func (b *sandbox) start(ctx context.Context) error {
 	if err := b.p.enter(ctx); err != nil {
 		return err
@@ -97,7 +98,7 @@ func (b *sandbox) start(ctx context.Context) error {
 		return err
 	})
 	if err != nil {
-		_ = conn.Close() // a start that happened all the same ends by this
+		_ = conn.Close() // ends a box that has started all the same
 		return err
 	}
 	greet, cancel := context.WithTimeoutCause(ctx, greetTimeout, errDeadline)
@@ -132,7 +133,7 @@ func (b *sandbox) supervisorConfig() supervisor.Config {
 	}
 }
 
-// lost makes err say what the box itself had to say.
+// lost adds to err what the box has printed to stderr.
 func (b *sandbox) lost(verb string, out *demux, err error) error {
 	if text := strings.TrimSpace(out.stderrHead()); text != "" {
 		return fmt.Errorf("%s: %w: %w (it said: %s)", verb, container.ErrBoxLost, err, text)
@@ -185,7 +186,7 @@ func (b *sandbox) Info() container.Info {
 func (b *sandbox) Stop(ctx context.Context, grace time.Duration) error {
 	s, err := b.live()
 	if err != nil {
-		return nil //nolint:nilerr // what does not run is stopped
+		return nil //nolint:nilerr // a box that does not run is stopped
 	}
 	b.mu.Lock()
 	b.stopped = true
@@ -204,7 +205,7 @@ func (b *sandbox) Remove(ctx context.Context, _ ...container.RemoveOption) error
 	session, gone, id := b.session, b.gone, b.info.ID
 	b.mu.Unlock()
 	if session != nil {
-		_ = session.Close() // the box ends by it; how it took that is seen below
+		_ = session.Close() // the box ends by it; whether it does is checked below
 	}
 	b.watch.Wait()
 	b.end()

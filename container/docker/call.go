@@ -11,8 +11,7 @@ import (
 	"slipway/container"
 )
 
-// Deadlines of single calls. An engine that hangs answers none of them, and a
-// call without one would hang with it.
+// Deadlines of single calls. An engine that hangs does not answer, and a call without a deadline would hang with it.
 const (
 	inspectTimeout = 5 * time.Second
 	createTimeout  = 30 * time.Second
@@ -44,7 +43,7 @@ func (p *Provider) call(ctx context.Context, verb string, limit time.Duration, f
 	return fmt.Errorf("%s: %w", verb, err)
 }
 
-// answered tells whether err is the engine's own answer. Everything else is the way to it.
+// answered tells whether err is the engine's own answer. Every other error is of the connection to it.
 func answered(err error) bool {
 	return errdefs.IsNotFound(err) || errdefs.IsConflict(err) || errdefs.IsInvalidArgument(err) ||
 		errdefs.IsUnauthorized(err) || errdefs.IsPermissionDenied(err) || errdefs.IsInternal(err) ||
@@ -52,14 +51,14 @@ func answered(err error) bool {
 		errdefs.IsResourceExhausted(err) || errdefs.IsUnknown(err)
 }
 
-// unavailable says that the engine does not answer, and what to do. err keeps its text, not its
-// type: an inner deadline must not look like the caller's.
+// unavailable is the error of an engine that does not answer, with advice. It keeps the text of err, not its
+// type: a call's own deadline must not look like the caller's.
 func (p *Provider) unavailable(verb string, err error) error {
 	return fmt.Errorf("%s: %w at %s: %s; start it, or name another one with DOCKER_HOST or the worker's docker host setting",
 		verb, container.ErrEngineUnavailable, p.cli.DaemonHost(), err.Error())
 }
 
-// detached keeps going after ctx ended, for a bounded time: for cleanup.
+// detached returns a context for cleanup: it lives for limit, also after ctx has ended.
 func detached(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), limit)
 }

@@ -24,7 +24,8 @@ import (
 const (
 	volumePrefix = "slipway-supervisor-"
 	fillImage    = "slipway-supervisor"
-	// supervisorProduct is the value of LabelProduct on these things: they are nobody's box, and no reaper's.
+	// supervisorProduct is the value of LabelProduct on the volume and its filler: they belong to no box, so that no
+	// reaper takes them.
 	supervisorProduct = container.Product + "-supervisor"
 	// staleFill is how old the container that fills must be to belong to a worker that died.
 	staleFill = time.Minute
@@ -32,7 +33,7 @@ const (
 	fillPause = 50 * time.Millisecond
 )
 
-// The supervisor's exits without a worker: any of them proves that the file is whole enough to run.
+// The exit codes of a supervisor without a worker. Each of them proves that the program runs.
 const (
 	exitFirst = 70
 	exitLast  = 74
@@ -51,9 +52,9 @@ func (p *Provider) delivered(ctx context.Context) (engineFacts, error) {
 	})
 }
 
-// redeliver doubts the volume, after a box did not come up: a worker or an engine
+// redeliver checks the volume after a box did not come up: a worker or an engine
 // that died may have left it half filled, another worker may be filling it right now, and an
-// operator may have pruned it (an engine then makes an empty one, without a word).
+// operator may have pruned it (an engine then makes an empty one without an error).
 func (p *Provider) redeliver(ctx context.Context) error {
 	_, err := p.fills.do(ctx, "again", nil, func(ctx context.Context, _ func(string)) (engineFacts, error) {
 		return p.deliver(ctx, true)
@@ -106,7 +107,7 @@ func (p *Provider) deliver(ctx context.Context, doubt bool) (engineFacts, error)
 	return at, nil
 }
 
-// tidy removes what a worker that died while filling has left.
+// tidy removes the container and the image of a worker that died while it filled the volume.
 func (p *Provider) tidy(ctx context.Context, what supervisorImage) error {
 	if err := p.dropStaleFiller(ctx, what.volume); err != nil {
 		return err
@@ -167,7 +168,7 @@ func (p *Provider) fillOnce(ctx context.Context, what supervisorImage) (ok bool,
 		return err
 	})
 	if err != nil && !errors.Is(err, container.ErrEngineUnavailable) && ctx.Err() == nil {
-		return false, nil // it is there and can't be executed
+		return false, nil // the file exists and can't be executed
 	}
 	if err != nil {
 		return false, err
@@ -268,7 +269,8 @@ func (p *Provider) loadFillImage(ctx context.Context, what supervisorImage) erro
 	})
 }
 
-// dropFillImage: another worker may be using it, or have removed it already. The last one does it.
+// dropFillImage removes the image that filled the volume. If another worker uses it, or has removed it already, that
+// is no error: the last worker removes it.
 func (p *Provider) dropFillImage(ctx context.Context, tag string) error {
 	err := p.call(ctx, "remove supervisor's image", removeTimeout, func(ctx context.Context) error {
 		_, err := p.cli.ImageRemove(ctx, tag, client.ImageRemoveOptions{})

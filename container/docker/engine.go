@@ -38,7 +38,7 @@ func (p *Provider) Check(ctx context.Context) error {
 		ping, err = p.cli.Ping(ctx, client.PingOptions{NegotiateAPIVersion: true})
 		return err
 	})
-	if errdefs.IsInvalidArgument(err) || errdefs.IsNotImplemented(err) { // the client's own verdict on its version
+	if errdefs.IsInvalidArgument(err) || errdefs.IsNotImplemented(err) { // the client's own judgment of its version
 		return fmt.Errorf("%w: the engine at %s is too old: %w; update it to Docker 19.03 (API %s) or newer", container.ErrUnsupported, p.cli.DaemonHost(), err, minAPI)
 	}
 	if err != nil {

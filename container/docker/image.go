@@ -45,7 +45,7 @@ func (p *Provider) Prepare(ctx context.Context, req container.ImageRequest) (con
 	return p.pulls.do(ctx, key, req.Progress, func(ctx context.Context, say func(string)) (container.Image, error) {
 		err := p.pull(ctx, pulled{name, platform}, say)
 		if err != nil && other != nil {
-			err = fmt.Errorf("%w; %s", err, other.Error()) // not of its type: the registry may come back
+			err = fmt.Errorf("%w; %s", err, other.Error()) // its text, not its type: the registry may come back
 		}
 		if err != nil {
 			return container.Image{}, err
@@ -56,7 +56,7 @@ func (p *Provider) Prepare(ctx context.Context, req container.ImageRequest) (con
 	})
 }
 
-// otherPlatform is an image that is there, and does not run where the job wants to. It matches ErrImageNotFound.
+// otherPlatform is the error of an image that the engine has for another platform only. It matches ErrImageNotFound.
 type otherPlatform struct{ asked, has string }
 
 func (o *otherPlatform) Error() string {
@@ -74,8 +74,8 @@ func notHere(name string, other *otherPlatform) error {
 	return hint.With(err, "load it there, or use another pull policy than never")
 }
 
-// canonicalImage spells the reference out, so that "cafe" can't mean the image whose id begins
-// so. A bare id keeps its name and has no repository.
+// canonicalImage spells the reference out, so that "cafe" can't mean the image whose id begins with it. A bare id
+// keeps its name and has no repository.
 func canonicalImage(ref string) (name, repo string, err error) {
 	if id, ok := strings.CutPrefix(ref, "sha256:"); ok && len(id) == 64 {
 		return ref, "", nil

@@ -74,7 +74,7 @@ func (b *sandbox) createOnce(ctx context.Context) error {
 			id, err = b.p.createContainer(ctx, req)
 		}
 	case errdefs.IsNotFound(err):
-		// The only thing that a create names without making it: the volume is made by naming it.
+		// It can only be the image: an engine makes a volume that a create names.
 		return fmt.Errorf("create box %s: %w: %s; call Prepare first", b.spec.Name, container.ErrImageNotFound, b.spec.Image)
 	}
 	if err != nil {
@@ -87,9 +87,9 @@ func (b *sandbox) createOnce(ctx context.Context) error {
 	return nil
 }
 
-// createContainer removes what a call that seemed to fail has made all the same. A request
-// is not taken back when ctx ends: the engine would go on, and nobody could tell when its
-// container appears. It is waited for, and its container removed.
+// createContainer makes the container. If the call seems to fail it removes the container that the engine may have
+// made all the same. The request is not canceled when ctx ends: the engine would go on, and its container would
+// appear at an unknown time. So the answer is waited for, and the container removed.
 func (p *Provider) createContainer(ctx context.Context, req client.ContainerCreateOptions) (id string, err error) {
 	if ctx.Err() != nil {
 		return "", fmt.Errorf("create box %s: %w", req.Name, context.Cause(ctx))
@@ -150,8 +150,8 @@ func (p *Provider) Remove(ctx context.Context, name string, _ ...container.Remov
 }
 
 // leftByItself returns nil once a box that was told to end has ended and is
-// removed. The first second, in which most are gone, counts as a lifecycle call; a box that has much to
-// wipe does not hold up the others.
+// removed. The first second, in which most boxes go, counts as a lifecycle call. A box that has much to
+// wipe then waits outside, so that it does not hold up the others.
 func (p *Provider) leftByItself(ctx context.Context, id string) error {
 	if err := p.enter(ctx); err != nil {
 		return err

@@ -22,7 +22,7 @@ func (p *Provider) Get(ctx context.Context, name string) (container.Info, error)
 	if err != nil {
 		return container.Info{}, err
 	}
-	made, _ := time.Parse(time.RFC3339Nano, c.Created) // zero where an engine says nonsense
+	made, _ := time.Parse(time.RFC3339Nano, c.Created) // zero if the engine's time can't be read
 	return container.Info{
 		ID: c.ID, Name: strings.TrimPrefix(c.Name, "/"), State: stateOf(c.State.Status), Labels: c.Config.Labels,
 		CreatedAt: made, Workdir: c.Config.Labels[labelWorkdir],

@@ -45,7 +45,7 @@ type Provider struct {
 	pulls     singleFlight[pullKey, container.Image]
 	fills     singleFlight[string, engineFacts]
 
-	volumePrefix string // a constant but in tests
+	volumePrefix string // volumePrefix; a test sets its own
 
 	mu    sync.Mutex
 	facts *engineFacts // nil until the supervisor's volume was found or filled
@@ -69,7 +69,7 @@ func New(cfg Config) (*Provider, error) {
 		if err := CheckHost(cfg.Host); err != nil {
 			return nil, fmt.Errorf("set up docker client: Host: %w", err)
 		}
-		host = client.WithHost(cfg.Host) // and DOCKER_HOST, which may be nonsense, is not looked at
+		host = client.WithHost(cfg.Host) // DOCKER_HOST is not read then: it may be malformed
 	}
 	opts := []client.Opt{client.WithTLSClientConfigFromEnv(), host, client.WithAPIVersionFromEnv()}
 	cli, err := client.New(opts...)
@@ -89,7 +89,7 @@ func CheckHost(host string) error {
 		case "tcp", "http", "https":
 			_, _, err = net.SplitHostPort(u.Host)
 			ok = err == nil
-		default: // the client takes any word for the name of a network
+		default: // the client would take any other word for the name of a network
 			ok = false
 		}
 	}

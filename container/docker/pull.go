@@ -63,7 +63,7 @@ func (p *Provider) pull(ctx context.Context, what pulled, say func(string)) erro
 }
 
 // reason asks again in another way: Docker 20.10 answers to a pull with wrong credentials as to
-// any other trouble, but types the same answer of the registry to this question.
+// any other failure, but to this question it gives the registry's answer its type.
 func (p *Provider) reason(ctx context.Context, name, auth string, err error) error {
 	ctx, cancel := context.WithTimeout(ctx, infoTimeout)
 	defer cancel()
@@ -102,7 +102,7 @@ func (p *Provider) pullError(ctx context.Context, what pulled, err error) error 
 	return wrapped
 }
 
-// pullAdvice says what to do about an error that the engine gives as a text only.
+// pullAdvice returns advice for an error that the engine gives as text only.
 func (p *Provider) pullAdvice(domain string, err error) string {
 	_, known := p.cfg.Auth[domain]
 	switch {
@@ -122,7 +122,7 @@ func says(err error, words ...string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
 }
 
-// pulled is an image that is fetched.
+// pulled names the image of a pull.
 type pulled struct {
 	name     string
 	platform *ocispec.Platform // nil: the engine's

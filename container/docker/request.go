@@ -16,7 +16,7 @@ import (
 	"slipway/container/supervisor"
 )
 
-// What every box gets, whatever it asks for.
+// The same for every box, whatever it asks for.
 const (
 	hostname    = "job"
 	runSize     = 16 << 20
@@ -70,8 +70,8 @@ func config(spec container.Spec) *mobycontainer.Config {
 		// The dead-man line: stdin ends when the worker's one connection does.
 		OpenStdin: true,
 		StdinOnce: true,
-		// A name without a value takes away what the image sets: these would change the
-		// supervisor, a Go program. The job's own variables never stand here, where an engine would show them.
+		// A name without a value takes away the image's variable: these would change the
+		// supervisor, a Go program. The job's own variables never stand here, where an engine shows them.
 		Env:             []string{"GODEBUG", "GOTRACEBACK", "GOMAXPROCS", "GOGC", "GOMEMLIMIT"},
 		Cmd:             []string{},
 		Entrypoint:      []string{supervisor.BoxPath},
@@ -151,7 +151,7 @@ func resources(r container.Resources, engineCPUs int) mobycontainer.Resources {
 
 // maxFile bounds the sparse files of a box, which cost nothing in it and all their size in the store. It is more
 // than any of its folders in memory holds: else a file that fills one would end its writer by a signal, where "no
-// space left on device" tells him what is wrong, and one of /tmp would hit the workspace's limit.
+// space left on device" tells what is wrong, and one of /tmp would hit the workspace's limit.
 func maxFile(r container.Resources) int64 { return max(r.Disk, r.Tmp, r.Shm) + units.MiB }
 
 func mounts(spec container.Spec, at engineFacts) []mount.Mount {

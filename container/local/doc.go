@@ -10,7 +10,7 @@
 //	    └── its end of the socketpair closes when the worker        ├── work   the workspace
 //	        dies: the supervisor kills all, removes the folder      └── tmp    HOME, TMPDIR
 //
-// What it does give: the same commands, timeouts, tree kill, file API and dead-man switch as a real box, since the
+// It gives the same commands, timeouts, tree kill, file API and dead-man switch as a real box, since the
 // same program does them. If the worker is root, commands run as Spec.User (default 1000:1000); else as the
 // worker's own user, and any other is refused. The folder is not removed if worker and supervisor are
 // both killed by SIGKILL.

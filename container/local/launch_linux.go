@@ -53,8 +53,8 @@ type child struct {
 // terminate asks the supervisor to end the box.
 func (c *child) terminate() { _ = c.kill(unix.SIGTERM) } // an error means that it has ended
 
-// start runs the supervisor in a session of its own, so that a signal from the terminal reaches the worker only. It
-// gets nothing of the worker's environment but PATH and LANG: the rest may hold secrets.
+// start runs the supervisor in a session of its own, so that a signal from the terminal reaches the worker only. Of
+// the worker's environment it gets PATH alone: the rest may hold secrets.
 func (p *Provider) start(b *sandbox) (*child, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

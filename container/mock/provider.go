@@ -46,7 +46,7 @@ type Test interface {
 }
 
 // New returns a Provider that fails t for misuse and for a box that is left when t ends. Outside of a test, such
-// as in a program's demonstration mode, t is nil: then it is Lenient, and whoever uses it removes its boxes.
+// as in a program's demonstration mode, t is nil: then the Provider is Lenient, and its user removes the boxes.
 func New(t Test) *Provider {
 	p := &Provider{t: t, lenient: t == nil, images: map[string]container.Image{}, boxes: map[string]*sandbox{}}
 	if t != nil {

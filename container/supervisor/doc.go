@@ -47,6 +47,6 @@
 //   - Session: the worker's end of the connection. Box: the other end.
 //   - Frame, Stream, window: see package wire. One stream is one command or one file operation.
 //   - Tree: a command's leader (the process that was asked for) and all its descendants, wherever they hide.
-//   - Leftovers: what of the tree is still alive when the leader has ended and the drain is over.
-//   - Dead-man switch: the box ends by itself when its worker does not say otherwise.
+//   - Leftovers: members of the tree that live although the leader has ended and the drain is over.
+//   - Dead-man switch: the box ends by itself when its worker shows no sign of life.
 package supervisor

@@ -54,7 +54,7 @@ type box struct {
 	execs sync.WaitGroup
 
 	mu    sync.Mutex
-	users map[user]bool // who ran something: their files have to be wiped
+	users map[user]bool // those that ran something: their files have to be wiped
 }
 
 type user struct{ uid, gid int }

@@ -22,6 +22,6 @@
 // Each stream may have Window units under way in each direction; a data frame of n bytes
 // costs n + FrameCost units, so that many tiny frames can't fill the memory either. The receiver returns
 // units when its reader has taken the data. The loop that reads frames therefore never waits for
-// a reader: a slow one stops its own stream only, and what is held in memory is at most Window per stream.
+// a reader: a slow one stops its own stream only, and memory holds at most Window per stream.
 // A peer that sends more than it may breaks the protocol, which ends the box.
 package wire

@@ -15,7 +15,7 @@ const Magic = "slipway-box"
 
 // Limits of a frame.
 const (
-	HeaderSize = 9
+	headerSize = 9
 	// MaxPayload bounds any frame.
 	MaxPayload = 1 << 20
 	// MaxData bounds a data frame.
@@ -48,18 +48,15 @@ const (
 	typeCount
 )
 
-// Frame is one message. Payload is only valid until its owner says so.
+// Frame is one message. Its payload has the memory that ReadFrame's alloc gave; it is valid until that is freed.
 type Frame struct {
 	Type    Type
 	ID      uint32
 	Payload []byte
 }
 
-// ErrProtocol is matched by everything that a well-behaved peer never sends.
+// ErrProtocol is matched by the error of each frame that a correct peer never sends.
 var ErrProtocol = errors.New("protocol broken")
-
-// IsData reports whether frames of type t count against the window.
-func (t Type) IsData() bool { return t == Data || t == Stdout || t == Stderr }
 
 // limit is the largest payload of a frame of type t, or -1 for a type that does not exist.
 func (t Type) limit() int {
@@ -89,9 +86,9 @@ func AppendFrame(b []byte, t Type, id uint32, payload []byte) []byte {
 
 // ReadFrame reads one frame; alloc gives the memory for its payload. It returns io.EOF
 // if the stream ends between frames, io.ErrUnexpectedEOF within one, and ErrProtocol for
-// what is no frame. It never asks for more than MaxPayload.
+// bytes that are no frame. It never asks alloc for more than MaxPayload.
 func ReadFrame(r io.Reader, alloc func(n int) []byte) (Frame, error) {
-	var h [HeaderSize]byte
+	var h [headerSize]byte
 	if _, err := io.ReadFull(r, h[:]); err != nil {
 		return Frame{}, err
 	}

@@ -36,7 +36,7 @@ func (m *Mux) Send(t Type, id uint32, payload []byte) error {
 	defer m.wmu.Unlock()
 	m.wbuf = AppendFrame(m.wbuf[:0], t, id, payload)
 	_, err := m.w.Write(m.wbuf)
-	if cap(m.wbuf) > MaxData+HeaderSize {
+	if cap(m.wbuf) > MaxData+headerSize {
 		m.wbuf = nil
 	}
 	return err
@@ -124,13 +124,6 @@ func (m *Mux) Dispatch(f Frame) error {
 		return fmt.Errorf("%w: frame of type %d in a stream", ErrProtocol, f.Type)
 	}
 	return nil
-}
-
-// Stream returns the open stream with id, or nil.
-func (m *Mux) Stream(id uint32) *Stream {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.streams[id]
 }
 
 // Fail ends every stream with err, and every later one.

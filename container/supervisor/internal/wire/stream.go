@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// ErrEnded is what a write to a stream returns whose peer has already sent its End.
+// ErrEnded is returned by a write to a stream whose peer has already sent its End.
 var ErrEnded = errors.New("stream has ended")
 
 // Stream is one command or file operation. One goroutine may read and others write.
@@ -42,9 +42,6 @@ func newStream(m *Mux, id uint32) *Stream {
 	return s
 }
 
-// ID of the stream.
-func (s *Stream) ID() uint32 { return s.id }
-
 // Next returns the next piece of data, valid until the following call. It returns
 // io.EOF when the peer has sent EOF or End and all data before it was read.
 func (s *Stream) Next() (Type, []byte, error) {
@@ -56,7 +53,7 @@ func (s *Stream) Next() (Type, []byte, error) {
 	var c chunk
 	var err error
 	switch {
-	case len(s.queue) > 0: // also after a failure: what arrived is worth reading
+	case len(s.queue) > 0: // also after a failure: the data that arrived is worth reading
 		c = s.queue[0]
 		s.queue = s.queue[1:]
 		s.current = c.data
@@ -103,7 +100,7 @@ func (s *Stream) release() {
 	s.current, s.pending = nil, nil
 }
 
-// returned is how many units to give back to the peer now: not each few bytes.
+// returned is how many units to give back to the peer now: half a window at least, not each few bytes.
 func (s *Stream) returned() int {
 	if s.taken < Window/2 || s.ended || s.eof {
 		return 0

@@ -254,13 +254,13 @@ func TestWindowIsEnforced(t *testing.T) {
 	}
 	n := 0
 	for err == nil && n < Window {
-		err = m.Dispatch(Frame{Data, s.ID(), []byte("x")})
+		err = m.Dispatch(Frame{Data, s.id, []byte("x")})
 		n++
 	}
 	if !errors.Is(err, ErrProtocol) || n > Window/FrameCost+1 {
 		t.Errorf("%d tiny frames were taken, %v", n, err)
 	}
-	if err := m.Dispatch(Frame{WindowUpdate, s.ID(), []byte{0, 0, 0, 1}}); !errors.Is(err, ErrProtocol) {
+	if err := m.Dispatch(Frame{WindowUpdate, s.id, []byte{0, 0, 0, 1}}); !errors.Is(err, ErrProtocol) {
 		t.Errorf("more window than was used = %v", err)
 	}
 }

@@ -3,7 +3,7 @@
 // Package proctree finds and kills the processes below a process: its tree. The kernel has no call for
 // that, so the package reads the table of all processes in /proc, stops the tree, and only then kills it.
 //
-//	Descendants ── who is below root now
+//	Descendants ── what is below root now
 //	Freeze      ── SIGSTOP until a look finds nothing that runs
 //	Kill        ── Freeze, then SIGKILL        KillAs ── the same, for a tree that belongs to one user
 //	Reap        ── collect what has ended

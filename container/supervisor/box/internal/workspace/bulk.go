@@ -13,7 +13,7 @@ import (
 	"slipway/container/supervisor/internal/wire"
 )
 
-// folders keeps the folders of the last files open, since one file mostly lies beside the previous one.
+// folders keeps the folder of the last file open: the next file mostly lies in the same one.
 type folders struct {
 	t    tree
 	make bool

@@ -26,8 +26,8 @@ func (t tree) statAt(dir int, base, path string) (wire.Info, error) {
 	return info, nil
 }
 
-// infoOf describes what stat found. In memory a file's change time is left unknown: a page that was read
-// through a shared mapping is then written without a fault there, so that neither of the two times moves.
+// infoOf describes what stat found. On a file system in memory the change time is left unknown: there a page that
+// was first read through a shared mapping is written without a fault, so that neither of the two times moves.
 func (t tree) infoOf(path string, st *unix.Stat_t) wire.Info {
 	info := wire.Info{
 		Path: path, Type: 'o', Mode: uint32(st.Mode) & 0o7777, Size: st.Size,

@@ -129,7 +129,7 @@ func (r *remover) folder(top int, name string) error {
 		return err
 	}
 	err = unix.Unlinkat(top, name, unix.AT_REMOVEDIR)
-	if err == unix.ENOENT || err == unix.ENOTEMPTY { // more than one look's worth, or somebody still writes: the next look sees it
+	if err == unix.ENOENT || err == unix.ENOTEMPTY { // it held more than one look reads, or a process still writes: the next look sees it
 		return nil
 	}
 	return err
@@ -141,11 +141,11 @@ func (r *remover) lift(dir, top int) error {
 	if err != nil {
 		return err
 	}
-	mine := false // dir was given the mode that this takes
+	opened := false // dir was given a mode that allows this
 	for i := 0; i < len(entries); i++ {
 		err := r.out(dir, top, entries[i])
-		if err == unix.EACCES && !mine {
-			mine = true
+		if err == unix.EACCES && !opened {
+			opened = true
 			if unix.Fchmod(dir, 0o700) == nil {
 				i-- // again
 				continue
@@ -199,7 +199,7 @@ func rename(dir int, name string, to int, fresh string) error {
 	return err
 }
 
-// openForRemoval opens a folder, and takes the right to if it has to.
+// openForRemoval opens a folder. If its mode forbids that, it changes the mode first.
 func openForRemoval(dir int, name string) (int, error) {
 	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 	fd, err := unix.Openat(dir, name, flags, 0)

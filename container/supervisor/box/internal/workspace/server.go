@@ -56,7 +56,7 @@ var operations = map[wire.Kind]operation{
 	wire.KindWriteAll: opWriteAll,
 }
 
-// Serves reports whether kind is an operation on files.
+// Serves reports whether kind is an operation on files. Answer takes no other kind.
 func (v *Server) Serves(kind wire.Kind) bool { return operations[kind] != nil }
 
 // errCanceled is what waits of a stream return when the worker has canceled it.

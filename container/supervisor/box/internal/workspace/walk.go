@@ -90,8 +90,8 @@ func opWalk(t tree, s *wire.Stream, _ *wire.Dec) ([]byte, error) {
 	return nil, w.Flush()
 }
 
-// walk writes what the folder base of dir holds. A folder that can't be read is reported by its caller's entry
-// only afterwards, so its error comes first: walk looks before it writes.
+// walk writes the entry of the folder base of dir, and then what the folder holds. The entry carries the error of
+// a folder that can't be read, so that walk reads the folder before it writes the entry.
 func (t tree) walk(w *bufio.Writer, dir int, base, prefix string, depth int) error {
 	names, fd, err := sortedNames(dir, base)
 	if depth == 0 && err != nil {
