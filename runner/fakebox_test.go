@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"slipway/container"
-	wsync "slipway/sync"
+	"slipway/sync/folder"
 )
 
 // fakeProvider makes boxes whose workspace is a folder and whose commands are
@@ -64,7 +64,7 @@ func (p *fakeProvider) Create(ctx context.Context, spec container.Spec) (contain
 	if err := call(ctx, p.create); err != nil {
 		return nil, err
 	}
-	tree, err := wsync.Folder(p.t.TempDir())
+	tree, err := folder.New(p.t.TempDir())
 	if err != nil {
 		return nil, err
 	}

@@ -17,24 +17,24 @@ type Base struct {
 	// Commit that was restored; empty for a workspace that does not exist yet.
 	Commit string
 
-	state *State // nil: there is none
+	state *state // nil: there is none
 	etag  string
 	sigs  map[string]signature
-	index map[string]*Entry
+	index map[string]*entry
 }
 
-// Files is how many entries the restored state lists, and their bytes.
-func (b *Base) Files() Totals {
+// files are the entries that were pulled, sorted by path.
+func (b *Base) files() []entry {
 	if b.state == nil {
-		return Totals{}
+		return nil
 	}
-	return b.state.Totals
+	return b.state.Files
 }
 
 // entries indexes the state's files by path.
-func (b *Base) entries() map[string]*Entry {
+func (b *Base) entries() map[string]*entry {
 	if b.index == nil && b.state != nil {
-		b.index = make(map[string]*Entry, len(b.state.Files))
+		b.index = make(map[string]*entry, len(b.state.Files))
 		for i := range b.state.Files {
 			b.index[b.state.Files[i].Path] = &b.state.Files[i]
 		}
@@ -66,7 +66,7 @@ func (s *Syncer) Open(ctx context.Context, prefix string) (*Base, error) {
 type head struct {
 	etag   string
 	commit string // of the metadata
-	state  *State
+	state  *state
 }
 
 func (s *Syncer) readHead(ctx context.Context, prefix string) (head, error) {
@@ -83,7 +83,7 @@ func (s *Syncer) readState(ctx context.Context, what, key string) (head, error) 
 	if err = errors.Join(err, obj.Body.Close()); err != nil {
 		return head{}, fmt.Errorf("read the workspace's %s %s: %w: %w", what, key, ErrUnavailable, err)
 	}
-	state, err := ParseState(data, s.opts)
+	state, err := parseState(data, s.opts)
 	if err != nil {
 		return head{}, fmt.Errorf("read the workspace's %s %s: %w", what, key, err)
 	}

@@ -22,8 +22,8 @@ const (
 // commit makes next the head: first an immutable copy of it, then the head itself, if it is
 // still base's. A reply that doesn't come, or that says 412, proves nothing: the reply to an
 // earlier try may be what was lost, so that the winner is told that it lost. Only what the head says counts.
-func (p *push) commit(ctx context.Context, next *State) (etag string, err error) {
-	data := next.Encode()
+func (p *push) commit(ctx context.Context, next *state) (etag string, err error) {
+	data := next.encode()
 	if limit := p.syncer.opts.MaxStateBytes; int64(len(data)) > limit {
 		return "", fmt.Errorf("%w: the state has %d bytes, Options.MaxStateBytes allows %d", ErrTooLarge, len(data), limit)
 	}
@@ -86,14 +86,14 @@ func (p *push) sameVersion(ctx context.Context, key string, data []byte) error {
 
 // readBack finds out what a head write did that was not confirmed. settled is false if the head is
 // still base's, so that the write can be sent again. The context may have ended; the answer is wanted all the same.
-func (p *push) readBack(ctx context.Context, next *State, version string, cause error) (etag string, settled bool, err error) {
+func (p *push) readBack(ctx context.Context, next *state, version string, cause error) (etag string, settled bool, err error) {
 	ended := ctx.Err() != nil
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readBackTime)
 	defer cancel()
 	now, err := p.syncer.readHead(ctx, p.prefix)
 	switch {
 	case errors.Is(err, ErrNotFound):
-		now = head{state: &State{}}
+		now = head{state: &state{}}
 	case err != nil:
 		return "", true, fmt.Errorf("write the head: outcome unknown: %w", errors.Join(cause, err))
 	case now.state.Commit == next.Commit:

@@ -10,138 +10,134 @@ import (
 	"pgregory.net/rapid"
 )
 
-// states are written as "path:content" words; a mode may follow as in "a:1:0755".
-func stateOf(words string) *State {
-	if words == "-" {
-		return nil
-	}
-	s := &State{}
+// entriesOf reads "path:content" words; a mode may follow as in "a:1:0755".
+func entriesOf(words string) []entry {
+	var all []entry
 	for w := range strings.FieldsSeq(words) {
 		part := strings.Split(w, ":")
-		e := Entry{Path: part[0], Type: TypeFile, Mode: 0o644, Pack: -1, Size: int64(len(part[1])), SHA256: [32]byte{part[1][0]}}
+		e := entry{Path: part[0], Type: TypeFile, Mode: 0o644, Pack: -1, Size: int64(len(part[1])), SHA256: [32]byte{part[1][0]}}
 		if len(part) > 2 {
 			fmt.Sscanf(part[2], "%o", &e.Mode) //nolint:errcheck // the test's own words
 		}
-		s.Files = append(s.Files, e)
+		all = append(all, e)
 	}
-	return s
+	return all
 }
 
 func TestDiff(t *testing.T) {
-	names := map[Action]string{Upload: "upload", UploadMeta: "meta", DeleteRemote: "delete-remote", Download: "download", DeleteLocal: "delete-local", Conflicted: "conflict"}
-	for _, c := range []struct{ base, local, remote, want string }{
-		{"a:1", "a:1", "a:1", ""},
-		{"-", "a:1", "-", "a upload"},
-		{"a:1 b:1", "a:1 b:1", "-", "a upload, b upload"}, // the head is gone: never a reason to delete
-		{"-", "", "-", ""},
-		{"a:1", "a:2", "a:1", "a upload"},
-		{"a:1", "a:1:0755", "a:1", "a meta"},
-		{"a:1", "a:1:04644", "a:1", ""},
-		{"a:1", "", "a:1", "a delete-remote"},
-		{"a:1", "a:1", "a:2", "a download"},
-		{"a:1", "a:1", "", "a delete-local"},
-		{"a:1", "a:2", "a:3", "a conflict"},
-		{"a:1", "", "a:3", "a conflict"},
-		{"a:1", "a:2", "", "a conflict"},
-		{"a:1", "a:2", "a:2", ""},
-		{"", "a:1", "a:2", "a conflict"},
-		{"-", "a:1", "a:1 b:1", "b download"},
-		{"a:1", "a/b:1", "a:1", "a delete-remote, a/b upload"},
+	for _, c := range []struct{ head, now, want string }{
+		{"", "", ""},
+		{"a:1", "a:1", ""},
+		{"", "a:1 b:1", "a added, b added"},
+		{"a:1", "a:2", "a modified"},
+		{"a:1", "a:22", "a modified"},
+		{"a:1", "a:1:0755", "a modified"},
+		{"a:1", "a:1:04644", ""}, // setuid is not restored, so its absence is no change
+		{"a:1", "", "a deleted"},
+		{"a:1 b:1 c:1", "b:1", "a deleted, c deleted"},
+		{"a:1", "a/b:1", "a deleted, a/b added"},
+		{"a/b:1 z:1", "a:1 z:1", "a added, a/b deleted"},
 	} {
 		var got []string
-		for _, d := range Diff(stateOf(c.base), stateOf(c.local), stateOf(c.remote)) {
-			got = append(got, d.Path+" "+names[d.Action])
+		for _, d := range diff(entriesOf(c.head), entriesOf(c.now)) {
+			got = append(got, d.Path+" "+string(d.Kind))
 		}
 		if g := strings.Join(got, ", "); g != c.want {
-			t.Errorf("base %q, local %q, remote %q: got %q, want %q", c.base, c.local, c.remote, g, c.want)
+			t.Errorf("head %q, now %q: got %q, want %q", c.head, c.now, g, c.want)
 		}
 	}
 }
 
-func drawState(t *rapid.T, name string) *State {
+// TestSameEntry: what makes a change that is no file's content.
+func TestSameEntry(t *testing.T) {
+	file := entry{Type: TypeFile, Mode: 0o644, Size: 1, MD5: [16]byte{1}, SHA256: [32]byte{1}}
+	link := entry{Type: TypeSymlink, Mode: 0o777, Target: "a"}
+	dir := entry{Type: TypeDir, Mode: 0o755}
+	with := func(e entry, change func(*entry)) entry { change(&e); return e }
+	for name, c := range map[string]struct {
+		a, b entry
+		want bool
+	}{
+		"time":                     {file, with(file, func(e *entry) { e.ModTime = 5 }), true},
+		"place in the store":       {file, with(file, func(e *entry) { e.Blob = "x" }), true},
+		"dirty":                    {file, with(file, func(e *entry) { e.dirty = true }), false},
+		"size":                     {file, with(file, func(e *entry) { e.Size = 2 }), false},
+		"same MD5, other SHA-256":  {file, with(file, func(e *entry) { e.SHA256[0] = 2 }), false},
+		"same SHA-256, other MD5":  {file, with(file, func(e *entry) { e.MD5[0] = 2 }), true},
+		"a state of version 1.0":   {file, with(file, func(e *entry) { e.SHA256 = [32]byte{} }), true},
+		"of 1.0, with another MD5": {file, with(file, func(e *entry) { e.SHA256, e.MD5[0] = [32]byte{}, 2 }), false},
+		"target":                   {link, with(link, func(e *entry) { e.Target = "b" }), false},
+		"mode of a link":           {link, with(link, func(e *entry) { e.Mode = 0o755 }), true},
+		"mode of a folder":         {dir, with(dir, func(e *entry) { e.Mode = 0o700 }), false},
+		"size of a folder":         {dir, with(dir, func(e *entry) { e.dirty = true }), true},
+		"type":                     {dir, with(file, func(e *entry) { e.Mode = 0o755 }), false},
+	} {
+		if got := sameEntry(&c.a, &c.b); got != c.want {
+			t.Errorf("%s: got same %t, want %t", name, got, c.want)
+		}
+		if got := sameEntry(&c.b, &c.a); got != c.want {
+			t.Errorf("%s, the other way round: got same %t, want %t", name, got, c.want)
+		}
+	}
+}
+
+func drawEntries(t *rapid.T, name string) []entry {
 	content := rapid.MapOf(rapid.SampledFrom([]string{"a", "a-", "a/b", "b", "b/c/d", "z"}), rapid.SampledFrom([]string{"1", "2", "1:0755", "22"})).Draw(t, name)
 	var words []string
 	for _, p := range slices.Sorted(maps.Keys(content)) {
 		words = append(words, p+":"+content[p])
 	}
-	return stateOf(strings.Join(words, " "))
+	return entriesOf(strings.Join(words, " "))
 }
 
-func asMap(s *State) map[string]Entry {
-	m := map[string]Entry{}
-	for _, e := range s.Files {
-		m[e.Path] = e
-	}
-	return m
-}
-
-func sameMaps(a, b map[string]Entry) bool {
-	return maps.EqualFunc(a, b, func(x, y Entry) bool { return sameEntry(&x, &y) })
-}
-
-// apply does what the deltas say to both sides.
-func apply(deltas []Delta, local, remote map[string]Entry) {
-	for _, d := range deltas {
-		switch d.Action {
-		case Upload, UploadMeta:
-			remote[d.Path] = *d.Local
-		case DeleteRemote:
-			delete(remote, d.Path)
-		case Download:
-			local[d.Path] = *d.Remote
-		case DeleteLocal:
-			delete(local, d.Path)
-		}
-	}
-}
-
+// checkDiff: the changes are sorted, and the head with the changes made to it is what the workspace holds.
 func checkDiff(t interface {
 	Errorf(string, ...any)
-}, base, local, remote *State,
+}, head, now []entry,
 ) {
-	deltas := Diff(base, local, remote)
-	l, r := asMap(local), asMap(remote)
-	apply(deltas, l, r)
-	conflicts := 0
-	for i, d := range deltas {
-		if i > 0 && deltas[i-1].Path >= d.Path {
-			t.Errorf("deltas are not sorted: %q, %q", deltas[i-1].Path, d.Path)
+	got, want := map[string]entry{}, map[string]entry{}
+	for _, e := range head {
+		got[e.Path] = e
+	}
+	for _, e := range now {
+		want[e.Path] = e
+	}
+	changes := diff(head, now)
+	for i, c := range changes {
+		if i > 0 && changes[i-1].Path >= c.Path {
+			t.Errorf("changes are not sorted: %q, %q", changes[i-1].Path, c.Path)
 		}
-		if d.Action == Conflicted {
-			conflicts++
+		if _, had := got[c.Path]; had != (c.Kind != Added) {
+			t.Errorf("%s is %s, and it was there: %t", c.Path, c.Kind, had)
+		}
+		delete(got, c.Path)
+		if c.Kind != Deleted {
+			got[c.Path] = want[c.Path]
 		}
 	}
-	if conflicts == 0 && !sameMaps(l, r) {
-		t.Errorf("after applying %+v the sides differ: %v, %v", deltas, l, r)
-	}
-	// With one writer the store becomes what the workspace is, and the workspace is left alone.
-	l, r = asMap(local), asMap(base)
-	apply(Diff(base, local, base), l, r)
-	if !sameMaps(r, asMap(local)) || !sameMaps(l, asMap(local)) {
-		t.Errorf("one writer: the store became %v, the workspace %v, want both %v", r, l, asMap(local))
+	if !maps.EqualFunc(got, want, func(x, y entry) bool { return sameEntry(&x, &y) }) {
+		t.Errorf("after the changes %v the head lists %v, want %v", changes, got, want)
 	}
 }
 
 func TestDiffProperties(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		checkDiff(t, drawState(t, "base"), drawState(t, "local"), drawState(t, "remote"))
-	})
+	rapid.Check(t, func(t *rapid.T) { checkDiff(t, drawEntries(t, "head"), drawEntries(t, "now")) })
 }
 
 func FuzzDiff(f *testing.F) {
-	f.Add([]byte("abc"), []byte("abd"), []byte(""))
-	f.Fuzz(func(t *testing.T, base, local, remote []byte) {
-		make := func(b []byte) *State {
+	f.Add([]byte("abc"), []byte("abd"))
+	f.Fuzz(func(t *testing.T, head, now []byte) {
+		entries := func(b []byte) []entry {
 			content := map[string]byte{}
 			for i := 0; i+1 < len(b); i += 2 {
 				content[string('a'+rune(b[i]%8))] = b[i+1]%3 + 1
 			}
-			s := &State{}
+			var all []entry
 			for _, p := range slices.Sorted(maps.Keys(content)) {
-				s.Files = append(s.Files, Entry{Path: p, Type: TypeFile, Mode: 0o644, SHA256: [32]byte{content[p]}, Pack: -1})
+				all = append(all, entry{Path: p, Type: TypeFile, Mode: 0o644, SHA256: [32]byte{content[p]}, Pack: -1})
 			}
-			return s
+			return all
 		}
-		checkDiff(t, make(base), make(local), make(remote))
+		checkDiff(t, entries(head), entries(now))
 	})
 }

@@ -21,7 +21,7 @@ type packer struct {
 	free    chan []byte
 	buf     []byte // nil: wait for one
 	index   int
-	entries []*Entry          // in buf
+	entries []*entry          // in buf
 	sums    map[int]*[32]byte // of packs by index; complete when the uploads are
 }
 
@@ -39,8 +39,8 @@ func (p *packer) room(n int64) ([]byte, error) {
 	if p.buf == nil {
 		select {
 		case p.buf = <-p.free:
-		case <-p.up.group.ctx.Done():
-			return nil, context.Cause(p.up.group.ctx)
+		case <-p.up.group.Context().Done():
+			return nil, context.Cause(p.up.group.Context())
 		}
 		if p.buf == nil {
 			p.buf = p.fresh()
@@ -62,10 +62,10 @@ func (p *packer) fresh() []byte {
 }
 
 // add appends the file whose content lies in what room returned, and notes in its entry where that is.
-func (p *packer) add(e *Entry, content []byte) error {
+func (p *packer) add(e *entry, content []byte) error {
 	if len(p.entries) == 0 {
 		p.index = len(p.up.packs)
-		p.up.packs = append(p.up.packs, Pack{ID: p.up.syncer.newID(p.up.syncer.now()) + ".tar", Enc: encNone})
+		p.up.packs = append(p.up.packs, pack{ID: p.up.syncer.newID(p.up.syncer.now()) + ".tar", Enc: encNone})
 	}
 	if at := len(p.buf); putTarHeader(p.buf[at:at+tarBlock], e, len(content)) {
 		p.buf = p.buf[:at+tarBlock+len(content)]
@@ -97,7 +97,7 @@ func (p *packer) flush() error {
 	sum := new([32]byte)
 	p.sums[index] = sum
 	key := p.up.prefix + "packs/" + p.up.packs[index].ID
-	return p.up.group.start(func(ctx context.Context) error {
+	return p.up.group.Start(func(ctx context.Context) error {
 		*sum = sha256.Sum256(buf)
 		var hashed sync.WaitGroup
 		hashed.Go(func() { // while the store takes the pack: nobody needs the checksums before all are stored
@@ -129,8 +129,8 @@ func (p *packer) release() {
 // packBuffers holds the *[]byte of packs that are stored. The garbage collector empties it.
 var packBuffers sync.Pool
 
-// settle notes the checksums of the packs, once all are stored.
-func (p *packer) settle() {
+// recordSums notes the checksums of the packs, once all are stored.
+func (p *packer) recordSums() {
 	for i, sum := range p.sums {
 		p.up.packs[i].SHA256 = *sum
 	}

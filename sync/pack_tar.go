@@ -13,7 +13,7 @@ var tarZeros [2 * tarBlock]byte
 
 // putTarHeader writes the header of a file whose name is short and plain, byte for byte as archive/tar does it but
 // twenty times as fast; for thousands of small files that is time. It tells whether it could.
-func putTarHeader(b []byte, e *Entry, size int) bool {
+func putTarHeader(b []byte, e *entry, size int) bool {
 	if len(e.Path) > 100 {
 		return false
 	}
@@ -52,7 +52,7 @@ func putOctal(b []byte, v int64) {
 }
 
 // longTarHeader is the header of any file.
-func longTarHeader(e *Entry, size int) ([]byte, error) {
+func longTarHeader(e *entry, size int) ([]byte, error) {
 	var b bytes.Buffer
 	err := tar.NewWriter(&b).WriteHeader(&tar.Header{
 		Typeflag: tar.TypeReg, Name: e.Path, Mode: int64(e.Mode), Size: int64(size), ModTime: packTime(e.ModTime),

@@ -11,17 +11,17 @@ import (
 func TestTarHeader(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		e    Entry
+		e    entry
 		size int
 		ok   bool
 	}{
-		{"plain", Entry{Path: "d/f", Mode: 0o644, ModTime: 1_700_000_000 * int64(time.Second)}, 4096, true},
-		{"all bits", Entry{Path: strings.Repeat("x", 100), Mode: 0o7777, ModTime: 1<<63 - 1}, 256 << 10, true},
-		{"before 1970", Entry{Path: "f", ModTime: -1}, 0, true},
-		{"control characters", Entry{Path: "a\nb\x7f", Mode: 0o600}, 1, true},
-		{"long", Entry{Path: strings.Repeat("x", 101), Mode: 0o644}, 1, false},
-		{"not ASCII", Entry{Path: "\u00e9"}, 1, false},
-		{"not UTF-8", Entry{Path: "\xff"}, 1, false},
+		{"plain", entry{Path: "d/f", Mode: 0o644, ModTime: 1_700_000_000 * int64(time.Second)}, 4096, true},
+		{"all bits", entry{Path: strings.Repeat("x", 100), Mode: 0o7777, ModTime: 1<<63 - 1}, 256 << 10, true},
+		{"before 1970", entry{Path: "f", ModTime: -1}, 0, true},
+		{"control characters", entry{Path: "a\nb\x7f", Mode: 0o600}, 1, true},
+		{"long", entry{Path: strings.Repeat("x", 101), Mode: 0o644}, 1, false},
+		{"not ASCII", entry{Path: "\u00e9"}, 1, false},
+		{"not UTF-8", entry{Path: "\xff"}, 1, false},
 	} {
 		got := bytes.Repeat([]byte{0xaa}, tarBlock)
 		if ok := putTarHeader(got, &tt.e, tt.size); ok != tt.ok {

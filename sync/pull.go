@@ -10,6 +10,8 @@ import (
 	"iter"
 	"slices"
 	"time"
+
+	"slipway/sync/internal/parallel"
 )
 
 // Pull restores the workspace at prefix into the empty tree. A workspace that does not
@@ -41,10 +43,10 @@ func (s *Syncer) Pull(ctx context.Context, prefix string, tree Tree) (*Base, Pul
 type pull struct {
 	syncer *Syncer
 	base   *Base
-	state  *State
+	state  *state
 	err    error
 	done   Pulled
-	sent   []*Entry // what was handed to the tree; nil for folders
+	sent   []*entry // what was handed to the tree; nil for folders
 }
 
 // entries yields the whole workspace in the order in which it is safe to make: folders, files, and links last. While
@@ -95,7 +97,7 @@ func (p *pull) folder(yield func(NewNode, error) bool, path string, mode uint32)
 
 // files yields the files pack by pack, then blob by blob; the next packs are on their way meanwhile.
 func (p *pull) files(ctx context.Context, yield func(NewNode, error) bool) bool {
-	var empty, blobs []*Entry
+	var empty, blobs []*entry
 	packs := make([]packFetch, len(p.state.Packs))
 	for i := range p.state.Files {
 		switch e := &p.state.Files[i]; {
@@ -115,7 +117,7 @@ func (p *pull) files(ctx context.Context, yield func(NewNode, error) bool) bool 
 		}
 	}
 	packs = slices.DeleteFunc(packs, func(f packFetch) bool { return f.pack == nil })
-	for fetched, err := range ordered(ctx, p.syncer.opts.Parallel, packs, p.fetchPack) {
+	for fetched, err := range parallel.Ordered(ctx, p.syncer.opts.Parallel, packs, p.fetchPack) {
 		if err != nil {
 			return p.fail(yield, err)
 		}
@@ -129,11 +131,11 @@ func (p *pull) files(ctx context.Context, yield func(NewNode, error) bool) bool 
 }
 
 // data yields a file whose content is in memory, verified.
-func (p *pull) data(yield func(NewNode, error) bool, e *Entry, data []byte) bool {
+func (p *pull) data(yield func(NewNode, error) bool, e *entry, data []byte) bool {
 	return p.file(yield, e, bytes.NewReader(data), data)
 }
 
-func (p *pull) file(yield func(NewNode, error) bool, e *Entry, content io.Reader, data []byte) bool {
+func (p *pull) file(yield func(NewNode, error) bool, e *entry, content io.Reader, data []byte) bool {
 	p.done.Files++
 	p.done.Bytes += e.Size
 	return p.yield(yield, e, NewNode{
@@ -153,7 +155,7 @@ func (p *pull) links(yield func(NewNode, error) bool) bool {
 	return true
 }
 
-func (p *pull) yield(yield func(NewNode, error) bool, e *Entry, n NewNode) bool {
+func (p *pull) yield(yield func(NewNode, error) bool, e *entry, n NewNode) bool {
 	p.sent = append(p.sent, e)
 	return yield(n, nil)
 }

@@ -11,6 +11,8 @@ import (
 	"io"
 	"slices"
 	"time"
+
+	"slipway/sync/internal/parallel"
 )
 
 const (
@@ -25,13 +27,13 @@ const (
 
 // packFetch is a pack and the entries that are wanted from it.
 type packFetch struct {
-	pack    *Pack
-	entries []*Entry
+	pack    *pack
+	entries []*entry
 }
 
 // fetchedPack holds the verified content of entries, in the order of their offsets.
 type fetchedPack struct {
-	entries []*Entry
+	entries []*entry
 	content [][]byte
 }
 
@@ -39,7 +41,7 @@ type fetchedPack struct {
 // verified here, in parallel with the writing.
 func (p *pull) fetchPack(ctx context.Context, f packFetch) (fetchedPack, error) {
 	key := p.base.Prefix + "packs/" + f.pack.ID
-	slices.SortFunc(f.entries, func(a, b *Entry) int { return int(a.Off - b.Off) })
+	slices.SortFunc(f.entries, func(a, b *entry) int { return int(a.Off - b.Off) })
 	spans := f.spans()
 	out := fetchedPack{entries: f.entries, content: make([][]byte, 0, len(f.entries))}
 	next := 0
@@ -117,7 +119,7 @@ func (p *pull) fetch(ctx context.Context, key string, off, length, size int64) (
 	return nil, err
 }
 
-func matches(e *Entry, content []byte) bool {
+func matches(e *entry, content []byte) bool {
 	if e.SHA256 != [32]byte{} {
 		return sha256.Sum256(content) == e.SHA256
 	}
@@ -125,11 +127,11 @@ func matches(e *Entry, content []byte) bool {
 }
 
 // blobs yields large files one after the other, straight from the store.
-func (p *pull) blobs(ctx context.Context, entries []*Entry, yield func(NewNode, error) bool) bool {
-	small := slices.DeleteFunc(slices.Clone(entries), func(e *Entry) bool { return e.Size > p.syncer.opts.PackSize })
-	large := slices.DeleteFunc(entries, func(e *Entry) bool { return e.Size <= p.syncer.opts.PackSize })
+func (p *pull) blobs(ctx context.Context, entries []*entry, yield func(NewNode, error) bool) bool {
+	small := slices.DeleteFunc(slices.Clone(entries), func(e *entry) bool { return e.Size > p.syncer.opts.PackSize })
+	large := slices.DeleteFunc(entries, func(e *entry) bool { return e.Size <= p.syncer.opts.PackSize })
 	i := 0
-	for content, err := range ordered(ctx, p.syncer.opts.Parallel, small, p.fetchBlob) {
+	for content, err := range parallel.Ordered(ctx, p.syncer.opts.Parallel, small, p.fetchBlob) {
 		if err != nil {
 			return p.fail(yield, err)
 		}
@@ -149,9 +151,9 @@ func (p *pull) blobs(ctx context.Context, entries []*Entry, yield func(NewNode, 
 	return true
 }
 
-func (p *pull) blobKey(e *Entry) string { return p.base.Prefix + "blobs/" + e.Blob }
+func (p *pull) blobKey(e *entry) string { return p.base.Prefix + "blobs/" + e.Blob }
 
-func (p *pull) fetchBlob(ctx context.Context, e *Entry) ([]byte, error) {
+func (p *pull) fetchBlob(ctx context.Context, e *entry) ([]byte, error) {
 	key := p.blobKey(e)
 	data, err := p.fetch(ctx, key, 0, e.Size, e.Size)
 	if err != nil {
@@ -168,7 +170,7 @@ func (p *pull) fetchBlob(ctx context.Context, e *Entry) ([]byte, error) {
 type blobReader struct {
 	p     *pull
 	ctx   context.Context
-	e     *Entry
+	e     *entry
 	body  io.ReadCloser
 	off   int64
 	tries int
@@ -176,7 +178,7 @@ type blobReader struct {
 	want  []byte
 }
 
-func (p *pull) openBlob(ctx context.Context, e *Entry) *blobReader {
+func (p *pull) openBlob(ctx context.Context, e *entry) *blobReader {
 	r := &blobReader{p: p, ctx: ctx, e: e, sum: sha256.New(), want: e.SHA256[:]}
 	if e.SHA256 == [32]byte{} {
 		r.sum, r.want = md5.New(), e.MD5[:] //nolint:gosec // see the import

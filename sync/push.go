@@ -40,7 +40,7 @@ type push struct {
 	opts   PushOptions
 	prefix string
 	scan   *scan
-	packs  []Pack // base's, then the new ones
+	packs  []pack // base's, then the new ones
 	done   Pushed
 }
 
@@ -57,12 +57,12 @@ func (p *push) run(ctx context.Context) error {
 	}
 	p.scan.keepProtected(p.base)
 	p.done.Commit = p.base.Commit
-	deltas := p.diff()
-	if len(deltas) == 0 {
+	changes := p.changes()
+	if len(changes) == 0 {
 		p.finish()
 		return nil
 	}
-	if err := p.checkMassDelete(deltas); err != nil {
+	if err := p.checkMassDelete(changes); err != nil {
 		return err
 	}
 	if p.base.state != nil {
@@ -75,9 +75,9 @@ func (p *push) run(ctx context.Context) error {
 	return p.commitChanges(ctx)
 }
 
-// diff compares the scan with base. The head is taken to be base's: if it is not, the commit will tell.
-func (p *push) diff() []Delta {
-	return Diff(p.base.state, &State{Files: p.scan.entries}, p.base.state)
+// changes compares the scan with base. Whether base still is the head is found out by the commit.
+func (p *push) changes() []Change {
+	return diff(p.base.files(), p.scan.entries)
 }
 
 // checkFence refuses an older attempt of the job that wrote the head. Other jobs' claims say nothing about
@@ -97,16 +97,11 @@ func (p *push) checkFence() error {
 }
 
 // checkMassDelete: a mount that failed and a folder that was wiped look like a wish to delete everything.
-func (p *push) checkMassDelete(deltas []Delta) error {
-	if p.opts.AllowMassDelete || p.base.state == nil {
+func (p *push) checkMassDelete(changes []Change) error {
+	if p.opts.AllowMassDelete {
 		return nil
 	}
-	deleted, had := 0, len(p.base.state.Files)
-	for i := range deltas {
-		if deltas[i].Action == DeleteRemote {
-			deleted++
-		}
-	}
+	deleted, had := countDeleted(changes), len(p.base.files())
 	if deleted > 100 && deleted*2 > had || had > 0 && len(p.scan.entries) == 0 {
 		return fmt.Errorf("%w: %d of %d entries", ErrMassDelete, deleted, had)
 	}
@@ -116,8 +111,8 @@ func (p *push) checkMassDelete(deltas []Delta) error {
 func (p *push) commitChanges(ctx context.Context) error {
 	p.scan.dropUnread()
 	p.scan.keepProtected(p.base)
-	deltas := p.diff()
-	if len(deltas) == 0 {
+	changes := p.changes()
+	if len(changes) == 0 {
 		p.finish() // what looked changed was the same when it was read
 		return nil
 	}
@@ -129,7 +124,7 @@ func (p *push) commitChanges(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.report(deltas)
+	p.done.Changes, p.done.Deleted = changes, countDeleted(changes)
 	p.done.Commit = next.Commit
 	p.base.Commit, p.base.state, p.base.etag, p.base.index = next.Commit, next, etag, nil
 	p.finish()
@@ -151,23 +146,19 @@ func (p *push) finish() {
 	p.done.Skipped = p.scan.skipped
 }
 
-func (p *push) report(deltas []Delta) {
-	for i := range deltas {
-		c := Change{Path: deltas[i].Path, Kind: Modified}
-		switch {
-		case deltas[i].Action == DeleteRemote:
-			c.Kind = Deleted
-			p.done.Deleted++
-		case deltas[i].Remote == nil:
-			c.Kind = Added
+func countDeleted(changes []Change) int {
+	n := 0
+	for _, c := range changes {
+		if c.Kind == Deleted {
+			n++
 		}
-		p.done.Changes = append(p.done.Changes, c)
 	}
+	return n
 }
 
 // nextState describes the tree as it was read, with the packs that are still used.
-func (p *push) nextState(now time.Time) *State {
-	n := &State{
+func (p *push) nextState(now time.Time) *state {
+	n := &state{
 		Version: stateVersion, LastSyncedAt: now.Unix(), Workspace: p.prefix[:len(p.prefix)-1],
 		Commit: p.syncer.newID(now), Generation: 1, Writer: p.opts.Writer, CreatedAt: now,
 		Layout: layoutPacked, Files: p.scan.entries,

@@ -32,7 +32,7 @@ func (s *Syncer) Revert(ctx context.Context, prefix string, w Writer) (bool, err
 	if err := p.checkFence(); err != nil {
 		return false, err
 	}
-	if len(Diff(base.state, before, base.state)) == 0 {
+	if len(diff(base.files(), before.Files)) == 0 {
 		return false, nil // taken back already
 	}
 	if _, err := p.commit(ctx, p.nextState(p.commitTime())); err != nil {
@@ -42,11 +42,11 @@ func (s *Syncer) Revert(ctx context.Context, prefix string, w Writer) (bool, err
 }
 
 // before is the newest state up to head that job did not write, an empty one if there is none.
-func (s *Syncer) before(ctx context.Context, prefix string, head *State, job string) (*State, error) {
+func (s *Syncer) before(ctx context.Context, prefix string, head *state, job string) (*state, error) {
 	at := head
 	for at.Writer.Job == job {
 		if at.Parent == "" {
-			return &State{}, nil
+			return &state{}, nil
 		}
 		var err error
 		if at, err = s.readVersion(ctx, prefix, at.Parent); err != nil {
@@ -57,7 +57,7 @@ func (s *Syncer) before(ctx context.Context, prefix string, head *State, job str
 }
 
 // readVersion reads the immutable copy of a commit's state. Its name begins with a time that only a list tells.
-func (s *Syncer) readVersion(ctx context.Context, prefix, commit string) (*State, error) {
+func (s *Syncer) readVersion(ctx context.Context, prefix, commit string) (*state, error) {
 	for info, err := range s.store.List(ctx, prefix+"versions/") {
 		if err != nil {
 			return nil, fmt.Errorf("find the version %s: %w", commit, err)

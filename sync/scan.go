@@ -34,7 +34,7 @@ func (s signature) trustworthy(now int64) bool {
 
 // scan is what a walk of the tree found.
 type scan struct {
-	entries []Entry         // sorted; files without content yet
+	entries []entry         // sorted; files without content yet
 	nodes   map[string]Node // of files
 	sigs    map[string]signature
 	clock   int64 // lower bound of the file system's clock at the end
@@ -68,10 +68,10 @@ func scanTree(ctx context.Context, tree Tree, opts Options) (*scan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("scan the workspace: %w", err)
 	}
-	s.entries = slices.DeleteFunc(s.entries, func(e Entry) bool {
+	s.entries = slices.DeleteFunc(s.entries, func(e entry) bool {
 		return e.Type == TypeDir && e.Mode == defaultDirMode && filled[e.Path]
 	})
-	slices.SortFunc(s.entries, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(s.entries, func(a, b entry) int { return strings.Compare(a.Path, b.Path) })
 	return s, nil
 }
 
@@ -106,7 +106,7 @@ func (s *scan) skip(n *Node, err error) {
 
 func (s *scan) add(n *Node) {
 	s.clock = max(s.clock, n.ChangeTime)
-	e := Entry{Path: n.Path, Type: n.Type, Mode: n.Mode & 0o7777, Pack: -1}
+	e := entry{Path: n.Path, Type: n.Type, Mode: n.Mode & 0o7777, Pack: -1}
 	switch n.Type {
 	case TypeFile:
 		e.Size, e.ModTime, e.dirty = n.Size, n.ModTime, true
@@ -186,27 +186,27 @@ func (s *scan) resolve(ctx context.Context, base *Base, tree Tree) error {
 }
 
 // settle takes what a checksum tells about a file of which base knows old.
-func (s *scan) settle(sum *Sum, old *Entry) {
+func (s *scan) settle(sum *Sum, old *entry) {
 	e := s.entry(sum.Path)
 	if sum.Err != nil || e == nil || old == nil {
 		return // reading it will tell
 	}
-	now := Entry{Size: sum.Size, MD5: sum.MD5, SHA256: sum.SHA256}
+	now := entry{Size: sum.Size, MD5: sum.MD5, SHA256: sum.SHA256}
 	if sameContent(&now, old) {
 		e.adopt(old)
 	}
 }
 
 // adopt takes over what is known of a file's content.
-func (e *Entry) adopt(old *Entry) {
+func (e *entry) adopt(old *entry) {
 	e.Size, e.MD5, e.SHA256 = old.Size, old.MD5, old.SHA256
 	e.Pack, e.Off, e.Blob, e.extra = old.Pack, old.Off, old.Blob, old.extra
 	e.dirty = false
 }
 
 // entry finds a path by binary search.
-func (s *scan) entry(path string) *Entry {
-	i, ok := slices.BinarySearchFunc(s.entries, path, func(e Entry, p string) int { return strings.Compare(e.Path, p) })
+func (s *scan) entry(path string) *entry {
+	i, ok := slices.BinarySearchFunc(s.entries, path, func(e entry, p string) int { return strings.Compare(e.Path, p) })
 	if !ok {
 		return nil
 	}
@@ -215,7 +215,7 @@ func (s *scan) entry(path string) *Entry {
 
 // dropUnread forgets files that were gone, or could not be read, when their turn came.
 func (s *scan) dropUnread() {
-	s.entries = slices.DeleteFunc(s.entries, func(e Entry) bool { return e.Type == TypeFile && e.dirty })
+	s.entries = slices.DeleteFunc(s.entries, func(e entry) bool { return e.Type == TypeFile && e.dirty })
 }
 
 // keepProtected puts base's entries back for paths that could not be looked at.
@@ -228,5 +228,5 @@ func (s *scan) keepProtected(base *Base) {
 			s.entries = append(s.entries, *e)
 		}
 	}
-	slices.SortFunc(s.entries, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(s.entries, func(a, b entry) int { return strings.Compare(a.Path, b.Path) })
 }

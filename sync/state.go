@@ -17,7 +17,7 @@ const (
 // State lists what a workspace holds and where each file's bytes are. Its stored
 // form is .sandbox-state, version 1.1, which a reader of 1.0 understands.
 // Files are sorted by the raw bytes of their paths.
-type State struct {
+type state struct {
 	Version      string
 	LastSyncedAt int64 // Unix seconds
 	Workspace    string
@@ -28,22 +28,22 @@ type State struct {
 	Writer       Writer
 	CreatedAt    time.Time // UTC, milliseconds
 	Layout       string
-	Totals       Totals
+	Totals       totals
 	IgnoreSHA256 string
-	Packs        []Pack
-	Files        []Entry
+	Packs        []pack
+	Files        []entry
 
 	extra []field // what a later 1.x put there; kept
 }
 
-// Totals counts the regular files of a state.
-type Totals struct {
+// totals counts the regular files of a state.
+type totals struct {
 	Files int64
 	Bytes int64
 }
 
 // Pack is a plain tar of small files, packs/<ID>.
-type Pack struct {
+type pack struct {
 	ID     string
 	Size   int64
 	SHA256 [32]byte
@@ -53,7 +53,7 @@ type Pack struct {
 }
 
 // Entry is one file, folder or link. A folder is listed only if it is empty, or its mode is not 0755.
-type Entry struct {
+type entry struct {
 	Path string
 	Type NodeType
 	Size int64
@@ -105,33 +105,4 @@ func parentOf(p string) string {
 		return d
 	}
 	return ""
-}
-
-// sameContent tells whether two entries hold the same bytes, as far as can be known without reading.
-func sameContent(a, b *Entry) bool {
-	if a.dirty || b.dirty || a.Size != b.Size {
-		return false
-	}
-	var zero [32]byte
-	if a.SHA256 != zero && b.SHA256 != zero {
-		return a.SHA256 == b.SHA256
-	}
-	return a.MD5 == b.MD5
-}
-
-// sameMeta compares what can change without the content. Times don't count; neither do
-// setuid, setgid and sticky, which are stored but not restored.
-func sameMeta(a, b *Entry) bool {
-	return a.Target == b.Target && (a.Type == TypeSymlink || a.Mode&0o777 == b.Mode&0o777)
-}
-
-// sameEntry compares two entries or their absence.
-func sameEntry(a, b *Entry) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	if a.Type != b.Type || !sameMeta(a, b) {
-		return false
-	}
-	return a.Type != TypeFile || sameContent(a, b)
 }

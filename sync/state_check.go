@@ -6,9 +6,12 @@ import (
 	"strings"
 )
 
+// MaxDepth is how many components a path of a workspace has at most. A Tree walks one level deeper, so that what lies
+// too deep is seen and reported.
+const MaxDepth = 64
+
 // Rules of a state that no option changes.
 const (
-	maxDepth     = 64
 	maxPath      = 4096
 	maxComponent = 255
 	maxTarget    = 4096
@@ -21,7 +24,7 @@ const (
 
 // checkState checks a state whose files are sorted. It serves both ways: nothing that
 // breaks a rule is restored, and nothing such is committed.
-func checkState(s *State, opts Options) error {
+func checkState(s *state, opts Options) error {
 	if err := checkHeader(s); err != nil {
 		return err
 	}
@@ -50,7 +53,7 @@ func checkState(s *State, opts Options) error {
 	return tree.check(s.Files)
 }
 
-func checkHeader(s *State) error {
+func checkHeader(s *state) error {
 	switch {
 	case s.Generation < 0:
 		return errors.New("generation: negative")
@@ -71,7 +74,7 @@ func checkHeader(s *State) error {
 	return nil
 }
 
-func checkPack(k *Pack) error {
+func checkPack(k *pack) error {
 	stem, _, _ := strings.Cut(k.ID, ".tar")
 	if suffix := k.ID[len(stem):]; suffix != ".tar" && suffix != ".tar.zst" || !isName(stem) {
 		return fmt.Errorf("id: %q is not a name of a pack", k.ID)
@@ -114,13 +117,13 @@ func checkPath(p string) error {
 			return fmt.Errorf("path has a component longer than %d bytes", maxComponent)
 		}
 	}
-	if depth > maxDepth {
-		return fmt.Errorf("path is deeper than %d folders", maxDepth)
+	if depth > MaxDepth {
+		return fmt.Errorf("path is deeper than %d folders", MaxDepth)
 	}
 	return nil
 }
 
-func checkEntry(e *Entry, s *State) error {
+func checkEntry(e *entry, s *state) error {
 	switch {
 	case e.Size < 0:
 		return errors.New("size is negative")
@@ -138,7 +141,7 @@ func checkEntry(e *Entry, s *State) error {
 	return nil
 }
 
-func checkContent(e *Entry, s *State) error {
+func checkContent(e *entry, s *state) error {
 	switch {
 	case e.MD5 == [16]byte{} && e.SHA256 == [32]byte{}:
 		return errors.New("file has no checksum")
@@ -161,13 +164,13 @@ type treeCheck struct {
 	leaves map[string]struct{}
 }
 
-func (t *treeCheck) add(e *Entry) {
+func (t *treeCheck) add(e *entry) {
 	if e.Type != TypeDir {
 		t.leaves[e.Path] = struct{}{}
 	}
 }
 
-func (t *treeCheck) check(files []Entry) error {
+func (t *treeCheck) check(files []entry) error {
 	last := ""
 	for i := range files {
 		dir := parentOf(files[i].Path)
@@ -185,7 +188,7 @@ func (t *treeCheck) check(files []Entry) error {
 }
 
 // usable tells why a state that keeps all rules can't be restored by this version.
-func (s *State) usable() error {
+func (s *state) usable() error {
 	if s.Layout != layoutPacked && (s.Layout != "" || len(s.Files) > 0) {
 		layout := s.Layout
 		if layout == "" {

@@ -14,7 +14,7 @@ import (
 const createdLayout = "2006-01-02T15:04:05.000Z"
 
 // Encode returns the stored form: equal states give equal bytes. One line per entry, for people and diffs.
-func (s *State) Encode() []byte {
+func (s *state) encode() []byte {
 	w := &jsonWriter{b: make([]byte, 0, 1024+256*len(s.Files))}
 	w.open('{')
 	w.str("version", s.Version)
@@ -132,7 +132,7 @@ func (w *jsonWriter) writer(v *Writer) {
 	w.close('}')
 }
 
-func (w *jsonWriter) pack(k *Pack) {
+func (w *jsonWriter) pack(k *pack) {
 	w.item()
 	w.b = append(w.b, '\n')
 	w.open('{')
@@ -146,7 +146,7 @@ func (w *jsonWriter) pack(k *Pack) {
 	w.close('}')
 }
 
-func (w *jsonWriter) entry(e *Entry) {
+func (w *jsonWriter) entry(e *entry) {
 	w.item()
 	w.b = append(w.b, '\n')
 	w.open('{')

@@ -24,7 +24,7 @@ func (p *stateParser) entry() error {
 	if len(p.out.Files) >= p.opts.MaxEntries {
 		return fmt.Errorf("more than %d entries", p.opts.MaxEntries)
 	}
-	e, j := Entry{Type: TypeFile, Pack: -1}, entryJSON{}
+	e, j := entry{Type: TypeFile, Pack: -1}, entryJSON{}
 	if err := p.Object(func(name string) error { return p.entryMember(name, &e, &j) }); err != nil {
 		return err
 	}
@@ -35,7 +35,7 @@ func (p *stateParser) entry() error {
 	return nil
 }
 
-func (p *stateParser) entryMember(name string, e *Entry, j *entryJSON) (err error) {
+func (p *stateParser) entryMember(name string, e *entry, j *entryJSON) (err error) {
 	var n int64
 	switch name {
 	case "path":
@@ -81,7 +81,7 @@ func (p *stateParser) entryMember(name string, e *Entry, j *entryJSON) (err erro
 	return err
 }
 
-func finishEntry(e *Entry, j *entryJSON) error {
+func finishEntry(e *entry, j *entryJSON) error {
 	switch {
 	case j.paths != 1:
 		return fmt.Errorf("needs path or path_b64, one of the two")

@@ -13,11 +13,11 @@ import (
 	"slipway/internal/document"
 )
 
-// ParseState reads a state file of version 1.x and checks every rule of it, within
+// parseState reads a state file of version 1.x and checks every rule of it, within
 // the limits of opts. A state comes from outside and is not trusted: one entry that
 // breaks a rule refuses all of it. The error is an ErrState, or an ErrUnsupported for
 // another version, and names the entry.
-func ParseState(data []byte, opts Options) (*State, error) {
+func parseState(data []byte, opts Options) (*state, error) {
 	opts = opts.withDefaults()
 	kind := stateKind
 	kind.MaxBytes = int(min(opts.MaxStateBytes, math.MaxInt))
@@ -48,7 +48,7 @@ var stateKind = document.Kind{Name: "state", MaxDepth: 3 + 33}
 type stateParser struct {
 	*document.Reader
 	opts Options
-	out  State
+	out  state
 }
 
 func (p *stateParser) state() error {
@@ -164,7 +164,7 @@ func (p *stateParser) pack() error {
 	if len(p.out.Packs) >= p.opts.MaxEntries {
 		return fmt.Errorf("more than %d packs", p.opts.MaxEntries)
 	}
-	var k Pack
+	var k pack
 	err := p.Object(func(name string) (err error) {
 		switch name {
 		case "id":

@@ -21,7 +21,7 @@ func file(path string) string { return fmt.Sprintf(`{"path":%q,%s}`, path, inPac
 
 // TestSeedState: a state of version 1.0, as the format was first written down.
 func TestSeedState(t *testing.T) {
-	s, err := ParseState([]byte(`{"version":"1.0","last_synced_at":1704067200,"files":[
+	s, err := parseState([]byte(`{"version":"1.0","last_synced_at":1704067200,"files":[
 		{"path":"src/main.py","checksum":"`+sumMD5+`","size":1024,"modified_at":1704067100}]}`), Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +67,7 @@ func TestRefuses(t *testing.T) {
 		"over": strings.Replace(file("a"), `"size":4`, `"size":99999999999999`, 1),
 	}
 	for want, files := range cases {
-		_, err := ParseState([]byte(fmt.Sprintf(oneState, files)), Options{})
+		_, err := parseState([]byte(fmt.Sprintf(oneState, files)), Options{})
 		if !errors.Is(err, ErrState) || want != "over" && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got error %v, want %v that names it", want, err, ErrState)
 		}
@@ -77,11 +77,11 @@ func TestRefuses(t *testing.T) {
 		"id": `{"version":"1.1","packs":[{"id":"../x.tar","size":1}]}`, "size": `{"version":"1.1","packs":[{"id":"a.tar","size":99999999999}]}`,
 		"generation": `{"version":"1.1","generation":-1}`, "commit": `{"version":"1.1","commit":"../../x"}`, "deeper": `{"version":"1.1","x":` + strings.Repeat("[", 100),
 	} {
-		if _, err := ParseState([]byte(doc), Options{}); !errors.Is(err, ErrState) && !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), want) {
+		if _, err := parseState([]byte(doc), Options{}); !errors.Is(err, ErrState) && !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got error %v, want one that names %q", doc, err, want)
 		}
 	}
-	if _, err := ParseState([]byte(fmt.Sprintf(oneState, file("a")+","+file("b"))), Options{MaxEntries: 1}); !errors.Is(err, ErrState) {
+	if _, err := parseState([]byte(fmt.Sprintf(oneState, file("a")+","+file("b"))), Options{MaxEntries: 1}); !errors.Is(err, ErrState) {
 		t.Errorf("over MaxEntries: got error %v, want %v", err, ErrState)
 	}
 }
@@ -91,7 +91,7 @@ func TestUsable(t *testing.T) {
 		"zstd":   `{"version":"1.1","layout":"packed","packs":[{"id":"a.tar.zst","size":1,"enc":"zstd"}],"files":[]}`,
 		"mirror": `{"version":"1.1","layout":"mirror","files":[]}`,
 	} {
-		s, err := ParseState([]byte(doc), Options{})
+		s, err := parseState([]byte(doc), Options{})
 		if err != nil {
 			t.Errorf("%s: parse: %v", want, err)
 			continue
@@ -106,11 +106,11 @@ func TestUsable(t *testing.T) {
 func TestKeepsUnknown(t *testing.T) {
 	doc := `{"version":"1.9","zone": {"a": [1, 2]},` + strings.Replace(onePack, `"size":2048`, `"size":2048,"tier":"cold"`, 1) +
 		`"files":[` + strings.Replace(file("a"), `"size"`, `"link_of":"b","size"`, 1) + `]}`
-	s, err := ParseState([]byte(doc), Options{})
+	s, err := parseState([]byte(doc), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := s.Encode()
+	out := s.encode()
 	for _, want := range []string{`"zone":{"a":[1,2]}`, `"tier":"cold"`, `"link_of":"b"`} {
 		if !bytes.Contains(out, []byte(want)) {
 			t.Errorf("lost %s in %s", want, out)
@@ -119,26 +119,26 @@ func TestKeepsUnknown(t *testing.T) {
 }
 
 func TestEncode(t *testing.T) {
-	s := &State{
+	s := &state{
 		Version: stateVersion, LastSyncedAt: 5, Workspace: "w", Commit: newULID(time.Now()), Generation: 2, Layout: layoutPacked,
 		CreatedAt: time.Now().UTC().Truncate(time.Millisecond), Writer: Writer{Worker: "w\"", Job: "j", Attempt: 1, Fence: 1 << 63},
-		Packs: []Pack{{ID: "A.tar", Size: 4096, SHA256: [32]byte{1}, Enc: encNone}},
-		Files: []Entry{
+		Packs: []pack{{ID: "A.tar", Size: 4096, SHA256: [32]byte{1}, Enc: encNone}},
+		Files: []entry{
 			{Path: "a\n\"\\\x7f", Type: TypeFile, Size: 3, Mode: 0o755, ModTime: -1, MD5: [16]byte{1}, SHA256: [32]byte{2}, Pack: 0, Off: 512},
 			{Path: "bad\xff", Type: TypeSymlink, Mode: 0o777, Size: 2, Target: "\xfe/", Pack: -1},
 			{Path: "e", Type: TypeDir, Mode: 0o1700, Pack: -1},
 			{Path: "z", Type: TypeFile, Size: 9, Mode: 0o4755, MD5: [16]byte{3}, Pack: -1, Blob: strings.Repeat("ab", 32)},
 		},
 	}
-	out := s.Encode()
+	out := s.encode()
 	if !json.Valid(out) {
 		t.Fatalf("not JSON: %s", out)
 	}
-	again, err := ParseState(out, Options{})
+	again, err := parseState(out, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if second := again.Encode(); !bytes.Equal(second, out) {
+	if second := again.encode(); !bytes.Equal(second, out) {
 		t.Errorf("got\n%s\nafter a round trip, want\n%s", second, out)
 	}
 	if again.Files[0].ModTime != -1 || again.Writer != s.Writer || !again.CreatedAt.Equal(s.CreatedAt) {
@@ -151,19 +151,19 @@ func FuzzParseState(f *testing.F) {
 	f.Add([]byte(`{"version":"1.0","files":[{"path_b64":"/w==","type":"symlink","target":"x","size":1}],"x":[{"y":null}]}`))
 	f.Add([]byte(`{"version":"1.1","writer":{"fence":1},"parents":[],"created_at":"2026-01-01T00:00:00Z"}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s, err := ParseState(data, Options{})
+		s, err := parseState(data, Options{})
 		if err != nil {
 			return
 		}
 		if !json.Valid(data) {
 			t.Errorf("accepted what is no JSON: %q", data)
 		}
-		out := s.Encode()
-		again, err := ParseState(out, Options{})
+		out := s.encode()
+		again, err := parseState(out, Options{})
 		if err != nil {
 			t.Fatalf("%v in our own encoding %s of %q", err, out, data)
 		}
-		if second := again.Encode(); !bytes.Equal(out, second) {
+		if second := again.encode(); !bytes.Equal(out, second) {
 			t.Errorf("encoding is not stable:\n%s\n%s", out, second)
 		}
 		for i := range s.Files {

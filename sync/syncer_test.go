@@ -16,8 +16,25 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	wsync "slipway/sync"
+	"slipway/sync/folder"
 	"slipway/sync/wsynctest"
 )
+
+func folderTree(t testing.TB, dir string) wsync.Tree {
+	t.Helper()
+	tree, err := folder.New(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree
+}
+
+func must(t testing.TB, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}
 
 const ws = "team/ws"
 

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	wsync "slipway/sync"
+	"slipway/sync/folder"
 	"slipway/sync/s3store"
 )
 
@@ -63,7 +64,7 @@ func (f *fixture) timed(fn func() error) time.Duration {
 }
 
 func (f *fixture) tree(dir string) wsync.Tree {
-	tree, err := wsync.Folder(dir)
+	tree, err := folder.New(dir)
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -2,7 +2,7 @@
 // fail, and the suites that every wsync.Store and every wsync.Tree must pass.
 //
 //	Run(t, factory)      ── a Store: wsynctest.Store, sync/s3store on any server
-//	RunTree(t, factory)  ── a Tree: wsync.Folder, the workspace of a box
+//	RunTree(t, factory)  ── a Tree: sync/folder, the workspace of a box
 //
 // # Glossary
 //

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	wsync "slipway/sync"
+	"slipway/sync/folder"
 )
 
 // NewFolder makes a folder with these files, and returns its Tree.
@@ -30,7 +31,7 @@ func NewFolder(t testing.TB, files map[string]string) wsync.Tree {
 			t.Fatal(err)
 		}
 	}
-	tree, err := wsync.Folder(dir)
+	tree, err := folder.New(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	wsync "slipway/sync"
+	"slipway/sync/folder"
 )
 
 const (
@@ -92,7 +93,7 @@ func makeTree(dir string) error {
 func name(i int) string { return fmt.Sprintf("d%02d/f%04d", i%100, i) }
 
 func (p *parts) push(ctx context.Context, dir, prefix string) error {
-	tree, err := wsync.Folder(dir)
+	tree, err := folder.New(dir)
 	if err != nil {
 		return err
 	}
@@ -109,7 +110,7 @@ func (p *parts) push(ctx context.Context, dir, prefix string) error {
 }
 
 func (p *parts) pull(ctx context.Context, dir string) error {
-	tree, err := wsync.Folder(dir)
+	tree, err := folder.New(dir)
 	if err != nil {
 		return err
 	}

@@ -1,11 +1,9 @@
-package wsync
+package folder
 
 import (
 	"io/fs"
 	"syscall"
 )
-
-const openFlags = syscall.O_NONBLOCK | syscall.O_NOFOLLOW
 
 // statExtra returns the change time in nanoseconds and the inode; 0 where they are unknown.
 func statExtra(info fs.FileInfo) (changeTime int64, inode uint64) {
@@ -13,5 +11,5 @@ func statExtra(info fs.FileInfo) (changeTime int64, inode uint64) {
 	if !ok {
 		return 0, 0
 	}
-	return st.Ctimespec.Nano(), st.Ino
+	return st.Ctim.Nano(), st.Ino
 }

@@ -1,6 +1,6 @@
 //go:build !linux && !darwin
 
-package wsync
+package folder
 
 import "io/fs"
 

@@ -1,6 +1,6 @@
 //go:build linux && (amd64 || arm64)
 
-package wsync
+package folder
 
 import (
 	"errors"
@@ -10,15 +10,17 @@ import (
 	"syscall"
 	"time"
 	"unsafe"
+
+	wsync "slipway/sync"
 )
 
-// files reaches the files of one open folder by its descriptor. For one file os.Root and os.File
-// make twice the system calls, which is most of what thousands of small files cost. Names have one component,
-// and O_NOFOLLOW is on all of them, so that nothing leads out of the folder.
+// files reaches the files of one open folder by its descriptor. os.Root and os.File need twice the system calls for a
+// file, and system calls are most of what thousands of small files cost. A name has one component and is opened with
+// O_NOFOLLOW, so it can't lead out of the folder.
 type files struct {
 	dir    *os.File
 	fd     int
-	memory bool // a tmpfs, whose times tell nothing: see nodeOfStat
+	memory bool // on a tmpfs the change time proves nothing: see nodeOfStat
 }
 
 func openFiles(root *os.Root) (files, error) {
@@ -27,8 +29,8 @@ func openFiles(root *os.Root) (files, error) {
 		return files{}, err
 	}
 	d := files{dir: dir, fd: int(dir.Fd())}
-	var fs syscall.Statfs_t
-	d.memory = syscall.Fstatfs(d.fd, &fs) != nil || fs.Type == tmpfsMagic
+	var at syscall.Statfs_t
+	d.memory = syscall.Fstatfs(d.fd, &at) != nil || at.Type == tmpfsMagic
 	return d, nil
 }
 
@@ -38,31 +40,31 @@ func (d files) close() { d.dir.Close() }
 func (d files) names() ([]string, error) { return d.dir.Readdirnames(-1) }
 
 // lstat describes what has this name.
-func (d files) lstat(name, path string) (Node, error) {
+func (d files) lstat(name, path string) (wsync.Node, error) {
 	p, err := syscall.BytePtrFromString(name)
 	if err != nil {
-		return Node{}, &fs.PathError{Op: "lstat", Path: path, Err: err}
+		return wsync.Node{}, &fs.PathError{Op: "lstat", Path: path, Err: err}
 	}
 	var st syscall.Stat_t
 	_, _, errno := syscall.Syscall6(sysFstatat, uintptr(d.fd), uintptr(unsafe.Pointer(p)), uintptr(unsafe.Pointer(&st)), atSymlinkNoFollow, 0, 0) //nolint:gosec // package syscall hides fstatat
 	if errno != 0 {
-		return Node{}, &fs.PathError{Op: "lstat", Path: path, Err: errno}
+		return wsync.Node{}, &fs.PathError{Op: "lstat", Path: path, Err: errno}
 	}
 	return nodeOfStat(path, &st, d.memory), nil
 }
 
-// open opens a regular file to read. Without O_NONBLOCK a pipe that took its place would be waited for.
-func (d files) open(name, path string) (*handle, Node, error) {
+// open opens a regular file to read. Without O_NONBLOCK the opening of a named pipe would wait for its writer.
+func (d files) open(name, path string) (*handle, wsync.Node, error) {
 	f, err := d.openat(name, path, syscall.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, Node{}, err
+		return nil, wsync.Node{}, err
 	}
 	n, err := f.stat(path)
-	if err == nil && n.Type != TypeFile {
+	if err == nil && n.Type != wsync.TypeFile {
 		err = &fs.PathError{Op: "open", Path: path, Err: errNotRegular}
 	}
 	if err != nil {
-		return nil, Node{}, errors.Join(err, f.Close())
+		return nil, wsync.Node{}, errors.Join(err, f.Close())
 	}
 	return f, n, nil
 }
@@ -123,7 +125,7 @@ func (f *handle) Write(b []byte) (int, error) {
 	return done, nil
 }
 
-// Close implements io.Closer. After an EINTR the descriptor is gone, and another's by then.
+// Close implements io.Closer. After an EINTR the descriptor is closed, and a second try could close another file's.
 func (f *handle) Close() error {
 	if err := syscall.Close(f.fd); err != nil && !errors.Is(err, syscall.EINTR) {
 		return os.NewSyscallError("close", err)
@@ -131,10 +133,10 @@ func (f *handle) Close() error {
 	return nil
 }
 
-func (f *handle) stat(path string) (Node, error) {
+func (f *handle) stat(path string) (wsync.Node, error) {
 	var st syscall.Stat_t
 	if err := syscall.Fstat(f.fd, &st); err != nil {
-		return Node{}, &fs.PathError{Op: "stat", Path: path, Err: err}
+		return wsync.Node{}, &fs.PathError{Op: "stat", Path: path, Err: err}
 	}
 	return nodeOfStat(path, &st, f.memory), nil
 }
@@ -153,18 +155,18 @@ func (f *handle) setModTime(t time.Time) error {
 	return nil
 }
 
-// Of the kernel's headers.
+// Values of the kernel's headers that package syscall lacks.
 const (
 	atSymlinkNoFollow = 0x100
 	utimeOmit         = 0x3ffffffe
 	tmpfsMagic        = 0x01021994
 )
 
-// nodeOfStat is nodeOf of what the system itself said. In memory the change time is left unknown: a page
-// that was read through a shared mapping is then written without a fault there, and neither of the two times moves.
-func nodeOfStat(path string, st *syscall.Stat_t, memory bool) Node {
-	n := Node{
-		Path: path, Type: TypeOther, Mode: st.Mode & 0o7777,
+// nodeOfStat is nodeOf for the system's own structure. On a tmpfs the change time is left out: a write through a shared
+// mapping to a page that was read before raises no fault there, and moves neither of the two times.
+func nodeOfStat(path string, st *syscall.Stat_t, memory bool) wsync.Node {
+	n := wsync.Node{
+		Path: path, Type: wsync.TypeOther, Mode: st.Mode & 0o7777,
 		ModTime: st.Mtim.Nano(), ChangeTime: st.Ctim.Nano(), Inode: st.Ino,
 	}
 	if memory {
@@ -172,11 +174,11 @@ func nodeOfStat(path string, st *syscall.Stat_t, memory bool) Node {
 	}
 	switch st.Mode & syscall.S_IFMT {
 	case syscall.S_IFREG:
-		n.Type, n.Size = TypeFile, st.Size
+		n.Type, n.Size = wsync.TypeFile, st.Size
 	case syscall.S_IFDIR:
-		n.Type = TypeDir
+		n.Type = wsync.TypeDir
 	case syscall.S_IFLNK:
-		n.Type = TypeSymlink
+		n.Type = wsync.TypeSymlink
 	}
 	return n
 }

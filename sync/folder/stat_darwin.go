@@ -1,9 +1,11 @@
-package wsync
+package folder
 
 import (
 	"io/fs"
 	"syscall"
 )
+
+const openFlags = syscall.O_NONBLOCK | syscall.O_NOFOLLOW
 
 // statExtra returns the change time in nanoseconds and the inode; 0 where they are unknown.
 func statExtra(info fs.FileInfo) (changeTime int64, inode uint64) {
@@ -11,5 +13,5 @@ func statExtra(info fs.FileInfo) (changeTime int64, inode uint64) {
 	if !ok {
 		return 0, 0
 	}
-	return st.Ctim.Nano(), st.Ino
+	return st.Ctimespec.Nano(), st.Ino
 }

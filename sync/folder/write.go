@@ -1,4 +1,4 @@
-package wsync
+package folder
 
 import (
 	"crypto/rand"
@@ -7,23 +7,29 @@ import (
 	"io"
 	"io/fs"
 	"os"
+
+	wsync "slipway/sync"
 )
 
+// tempPrefix begins the names of files that are written beside the one they replace. At the top of a workspace no state
+// can hold such a name, so one that a crash left behind is never stored from there.
+const tempPrefix = ".sandbox-state."
+
 // write makes one entry in the folder that holds it.
-func (c *cursor) write(e *NewNode) (Node, error) {
+func (c *cursor) write(e *wsync.NewNode) (wsync.Node, error) {
 	dir, name, err := c.parent(e.Path)
 	if err != nil {
-		return Node{}, err
+		return wsync.Node{}, err
 	}
 	switch e.Type {
-	case TypeDir:
+	case wsync.TypeDir:
 		return writeDir(dir.root, name, e)
-	case TypeFile:
+	case wsync.TypeFile:
 		return writeFile(dir, name, e)
-	case TypeSymlink:
+	case wsync.TypeSymlink:
 		return writeLink(dir, name, e)
 	default:
-		return Node{}, fmt.Errorf("unknown type %q", e.Type)
+		return wsync.Node{}, fmt.Errorf("unknown type %q", e.Type)
 	}
 }
 
@@ -34,7 +40,7 @@ type madeFolder struct {
 }
 
 // writeDir makes a folder that can be filled. Its own mode comes later, by finishDir.
-func writeDir(dir *os.Root, name string, e *NewNode) (Node, error) {
+func writeDir(dir *os.Root, name string, e *wsync.NewNode) (wsync.Node, error) {
 	err := dir.Mkdir(name, 0o700)
 	if errors.Is(err, fs.ErrExist) {
 		info, statErr := dir.Lstat(name)
@@ -45,48 +51,48 @@ func writeDir(dir *os.Root, name string, e *NewNode) (Node, error) {
 		}
 	}
 	if err != nil {
-		return Node{}, err
+		return wsync.Node{}, err
 	}
-	return Node{Path: e.Path, Type: TypeDir}, nil
+	return wsync.Node{Path: e.Path, Type: wsync.TypeDir}, nil
 }
 
 // finishDir gives a folder its mode, and describes it.
-func (c *cursor) finishDir(p string, mode fs.FileMode) (Node, error) {
+func (c *cursor) finishDir(p string, mode fs.FileMode) (wsync.Node, error) {
 	dir, name, err := c.parent(p)
 	if err != nil {
-		return Node{}, err
+		return wsync.Node{}, err
 	}
 	sub, err := openDir(dir.root, name)
 	if err != nil {
-		return Node{}, err
+		return wsync.Node{}, err
 	}
 	defer sub.close() // nothing is buffered
 	f, err := sub.root.Open(".")
 	if err != nil {
-		return Node{}, err
+		return wsync.Node{}, err
 	}
 	defer f.Close() // opened to read
 	if err := f.Chmod(mode.Perm()); err != nil {
-		return Node{}, err
+		return wsync.Node{}, err
 	}
 	info, err := f.Stat()
 	if err != nil {
-		return Node{}, err
+		return wsync.Node{}, err
 	}
 	return nodeOf(p, info), nil
 }
 
-// writeFile makes a file under its name if that is free, else under another that then takes its place: a
-// hard link to the old file keeps the old content.
-func writeFile(dir *place, name string, e *NewNode) (Node, error) {
+// writeFile makes a file under its own name if that is free. Else it makes one under another name and renames it, so
+// that other hard links to the old file keep the old content.
+func writeFile(dir *openFolder, name string, e *wsync.NewNode) (wsync.Node, error) {
 	temp := name
 	f, err := dir.create(temp, e.Mode)
 	if errors.Is(err, fs.ErrExist) {
-		temp = stateName + "." + rand.Text()
+		temp = tempPrefix + rand.Text()
 		f, err = dir.create(temp, e.Mode)
 	}
 	if err != nil {
-		return Node{}, err
+		return wsync.Node{}, err
 	}
 	n, err := fillFile(f, e)
 	if err = errors.Join(err, f.Close()); err == nil && temp != name {
@@ -96,34 +102,34 @@ func writeFile(dir *place, name string, e *NewNode) (Node, error) {
 		}
 	}
 	if err != nil {
-		dir.root.Remove(temp) //nolint:errcheck // the error that counts is there
-		return Node{}, err
+		dir.root.Remove(temp) //nolint:errcheck // the first error is the one to report
+		return wsync.Node{}, err
 	}
 	return n, nil
 }
 
-func fillFile(f *handle, e *NewNode) (Node, error) {
+func fillFile(f *handle, e *wsync.NewNode) (wsync.Node, error) {
 	if e.Size > 0 {
 		if err := copyContent(f, e); err != nil {
-			return Node{}, err
+			return wsync.Node{}, err
 		}
 	}
 	if !e.ModTime.IsZero() {
 		if err := f.setModTime(e.ModTime); err != nil {
-			return Node{}, err
+			return wsync.Node{}, err
 		}
 	}
 	n, err := f.stat(e.Path)
 	if err != nil || n.Mode == uint32(e.Mode.Perm()) {
 		return n, err
 	}
-	if err := f.chmod(e.Mode); err != nil { // the umask left something out
-		return Node{}, err
+	if err := f.chmod(e.Mode); err != nil { // the umask took bits away
+		return wsync.Node{}, err
 	}
 	return f.stat(e.Path)
 }
 
-func copyContent(f *handle, e *NewNode) error {
+func copyContent(f *handle, e *wsync.NewNode) error {
 	if int64(len(e.Data)) == e.Size {
 		_, err := f.Write(e.Data)
 		return err
@@ -135,7 +141,7 @@ func copyContent(f *handle, e *NewNode) error {
 	return err
 }
 
-func writeLink(at *place, name string, e *NewNode) (Node, error) {
+func writeLink(at *openFolder, name string, e *wsync.NewNode) (wsync.Node, error) {
 	dir := at.root
 	err := dir.Symlink(e.Target, name)
 	if errors.Is(err, fs.ErrExist) {
@@ -146,7 +152,7 @@ func writeLink(at *place, name string, e *NewNode) (Node, error) {
 		}
 	}
 	if err != nil {
-		return Node{}, err
+		return wsync.Node{}, err
 	}
 	n, err := at.lstat(name, e.Path)
 	n.Target = e.Target

@@ -1,4 +1,4 @@
-package wsync
+package folder
 
 import "syscall"
 

@@ -1,6 +1,6 @@
 //go:build linux && !amd64 && !arm64
 
-package wsync
+package folder
 
 import "syscall"
 

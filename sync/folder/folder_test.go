@@ -1,6 +1,6 @@
 //go:build linux || darwin
 
-package wsync_test
+package folder_test
 
 import (
 	"errors"
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	wsync "slipway/sync"
+	"slipway/sync/folder"
 	"slipway/sync/wsynctest"
 )
 
@@ -21,7 +22,7 @@ func TestFolderSuite(t *testing.T) {
 
 func folderTree(t testing.TB, dir string) wsync.Tree {
 	t.Helper()
-	tree, err := wsync.Folder(dir)
+	tree, err := folder.New(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,6 @@
 //go:build !linux || (!amd64 && !arm64)
 
-package wsync
+package folder
 
 import (
 	"errors"
@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"time"
+
+	wsync "slipway/sync"
 )
 
 // files reaches the files of one open folder.
@@ -28,34 +30,34 @@ func (d files) names() ([]string, error) {
 }
 
 // lstat describes what has this name.
-func (d files) lstat(name, path string) (Node, error) {
+func (d files) lstat(name, path string) (wsync.Node, error) {
 	info, err := d.root.Lstat(name)
 	if err != nil {
-		return Node{}, err
+		return wsync.Node{}, err
 	}
 	return nodeOf(path, info), nil
 }
 
-// open opens a regular file to read. os.Root follows links that stay inside; that what was opened is
-// what Lstat saw shows that none was. Without O_NONBLOCK a pipe that took its place would be waited for.
-func (d files) open(name, path string) (*handle, Node, error) {
+// open opens a regular file to read, and no link. os.Root follows links that stay inside, so the file that was opened
+// is compared with the one that Lstat saw. Without O_NONBLOCK the opening of a named pipe would wait for its writer.
+func (d files) open(name, path string) (*handle, wsync.Node, error) {
 	before, err := d.root.Lstat(name)
 	if err != nil {
-		return nil, Node{}, err
+		return nil, wsync.Node{}, err
 	}
 	if !before.Mode().IsRegular() {
-		return nil, Node{}, fmt.Errorf("%q: %w", path, errNotRegular)
+		return nil, wsync.Node{}, fmt.Errorf("%q: %w", path, errNotRegular)
 	}
 	f, err := d.root.OpenFile(name, os.O_RDONLY|openFlags, 0)
 	if err != nil {
-		return nil, Node{}, err
+		return nil, wsync.Node{}, err
 	}
 	after, err := f.Stat()
 	if err == nil && !os.SameFile(before, after) {
 		err = fmt.Errorf("%q: %w", path, errSwapped)
 	}
 	if err != nil {
-		return nil, Node{}, errors.Join(err, f.Close())
+		return nil, wsync.Node{}, errors.Join(err, f.Close())
 	}
 	return &handle{f, d.root, name}, nodeOf(path, after), nil
 }
@@ -76,10 +78,10 @@ type handle struct {
 	name string
 }
 
-func (f *handle) stat(path string) (Node, error) {
+func (f *handle) stat(path string) (wsync.Node, error) {
 	info, err := f.Stat()
 	if err != nil {
-		return Node{}, err
+		return wsync.Node{}, err
 	}
 	return nodeOf(path, info), nil
 }

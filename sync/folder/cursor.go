@@ -1,4 +1,4 @@
-package wsync
+package folder
 
 import (
 	"errors"
@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	wsync "slipway/sync"
 )
 
 var (
@@ -15,41 +17,42 @@ var (
 	errSwapped    = errors.New("replaced while it was opened")
 )
 
-// cursor keeps the folders open that lead to the path used last, since paths come sorted.
+// cursor keeps the folders open that lead to the path used last: paths come sorted, so the next one needs most of them.
+// One goroutine uses it.
 type cursor struct {
-	root  *place
+	root  *openFolder
 	names []string
-	dirs  []*place
+	dirs  []*openFolder
 }
 
-// place is an open folder: root for what is rare, files for what is not.
-type place struct {
+// openFolder is an open folder: root for what is rare, files for what is not.
+type openFolder struct {
 	root *os.Root
 	files
 }
 
-func openRoot(dir string) (*place, error) {
+func openRoot(dir string) (*openFolder, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open the folder: %w", err)
 	}
-	return newPlace(root)
+	return newOpenFolder(root)
 }
 
-func newPlace(root *os.Root) (*place, error) {
+func newOpenFolder(root *os.Root) (*openFolder, error) {
 	files, err := openFiles(root)
 	if err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
-	return &place{root, files}, nil
+	return &openFolder{root, files}, nil
 }
 
-func (p *place) close() {
+func (p *openFolder) close() {
 	p.files.close()
 	p.root.Close()
 }
 
-func (p *place) sorted() ([]string, error) {
+func (p *openFolder) sorted() ([]string, error) {
 	names, err := p.names()
 	slices.Sort(names)
 	return names, err
@@ -75,7 +78,7 @@ func (c *cursor) cut(n int) {
 	}
 }
 
-// forget closes p and what is below it: it is about to be removed.
+// forget closes the folder p and those below it, since p is about to be removed.
 func (c *cursor) forget(p string) {
 	if n := strings.Count(p, "/"); len(c.names) > n && strings.Join(c.names[:n+1], "/") == p {
 		c.cut(n)
@@ -83,7 +86,7 @@ func (c *cursor) forget(p string) {
 }
 
 // parent opens the folder that holds p, without following a link.
-func (c *cursor) parent(p string) (*place, string, error) {
+func (c *cursor) parent(p string) (*openFolder, string, error) {
 	parts := strings.Split(p, "/")
 	for _, part := range parts {
 		if part == "" || part == "." || part == ".." || !filepath.IsLocal(part) || filepath.Base(part) != part {
@@ -111,9 +114,9 @@ func (c *cursor) parent(p string) (*place, string, error) {
 	return at, name, nil
 }
 
-// openDir opens a folder by name. os.Root follows links that stay inside; that what was opened is
-// what Lstat saw, a folder, shows that none was.
-func openDir(dir *os.Root, name string) (*place, error) {
+// openDir opens a folder by name, and no link. os.Root follows links that stay inside, so the folder that was opened is
+// compared with the one that Lstat saw.
+func openDir(dir *os.Root, name string) (*openFolder, error) {
 	before, err := dir.Lstat(name)
 	if err != nil {
 		return nil, err
@@ -132,14 +135,14 @@ func openDir(dir *os.Root, name string) (*place, error) {
 	if err != nil {
 		return nil, errors.Join(err, sub.Close())
 	}
-	return newPlace(sub)
+	return newOpenFolder(sub)
 }
 
 // openFile opens a regular file to read.
-func (c *cursor) openFile(p string) (*handle, Node, error) {
+func (c *cursor) openFile(p string) (*handle, wsync.Node, error) {
 	dir, name, err := c.parent(p)
 	if err != nil {
-		return nil, Node{}, err
+		return nil, wsync.Node{}, err
 	}
 	return dir.open(name, p)
 }

@@ -1,4 +1,4 @@
-package wsync
+package folder
 
 import (
 	"context"
@@ -12,13 +12,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	wsync "slipway/sync"
 )
 
-// Folder returns the Tree of a local folder, which has to exist. Everything is done relative to
-// open folders, one component at a time, and no link is followed: what another process does in
-// the folder meanwhile can't lead out of it. Pipes are never waited for. Names that the
-// system can't hold are errors.
-func Folder(dir string) (Tree, error) {
+// New returns the Tree of the local folder dir, which has to exist. Another process that changes the folder meanwhile
+// can't lead a read or a write out of it. Named pipes are never waited for. A name that the system can't hold is an
+// error. The Tree needs no Close, and several goroutines may use it. Its callbacks are called one after the other.
+func New(dir string) (wsync.Tree, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open the folder: %w", err)
@@ -28,19 +29,19 @@ func Folder(dir string) (Tree, error) {
 		return nil, fmt.Errorf("open the folder: %w", err)
 	}
 	if !info.IsDir() {
-		return nil, fmt.Errorf("open the folder %s: it is none", dir)
+		return nil, fmt.Errorf("open the folder %s: it is not a folder", dir)
 	}
-	return folder(dir), nil
+	return tree(dir), nil
 }
 
-// folder is opened by each method anew, so that it needs no Close.
-type folder string
+// tree is the path of a folder. Each method opens it anew, so a Tree needs no Close.
+type tree string
 
-// walkDepth is one more than a state allows, so that what is too deep is seen and reported.
-const walkDepth = maxDepth + 1
+// walkDepth is one more than a state allows: an entry that lies too deep is seen and reported, and not entered.
+const walkDepth = wsync.MaxDepth + 1
 
-func (f folder) Walk(ctx context.Context, fn func(Node) error) error {
-	root, err := openRoot(string(f))
+func (t tree) Walk(ctx context.Context, fn func(wsync.Node) error) error {
+	root, err := openRoot(string(t))
 	if err != nil {
 		return err
 	}
@@ -52,7 +53,7 @@ func (f folder) Walk(ctx context.Context, fn func(Node) error) error {
 	return walkFolder(ctx, root, "", names, 1, fn)
 }
 
-func walkFolder(ctx context.Context, dir *place, prefix string, names []string, depth int, fn func(Node) error) error {
+func walkFolder(ctx context.Context, dir *openFolder, prefix string, names []string, depth int, fn func(wsync.Node) error) error {
 	for _, name := range names {
 		if err := context.Cause(ctx); err != nil {
 			return err
@@ -62,7 +63,7 @@ func walkFolder(ctx context.Context, dir *place, prefix string, names []string, 
 			continue // gone since it was listed
 		}
 		if err != nil {
-			err = fn(Node{Path: prefix + name, Type: TypeOther, Err: err})
+			err = fn(wsync.Node{Path: prefix + name, Type: wsync.TypeOther, Err: err})
 		} else {
 			err = walkEntry(ctx, dir, name, n, depth, fn)
 		}
@@ -73,11 +74,11 @@ func walkFolder(ctx context.Context, dir *place, prefix string, names []string, 
 	return nil
 }
 
-func walkEntry(ctx context.Context, dir *place, name string, n Node, depth int, fn func(Node) error) error {
+func walkEntry(ctx context.Context, dir *openFolder, name string, n wsync.Node, depth int, fn func(wsync.Node) error) error {
 	switch {
-	case n.Type == TypeSymlink:
+	case n.Type == wsync.TypeSymlink:
 		n.Target, n.Err = dir.root.Readlink(name)
-	case n.Type == TypeDir && depth < walkDepth:
+	case n.Type == wsync.TypeDir && depth < walkDepth:
 		sub, err := openDir(dir.root, name)
 		if err != nil {
 			n.Err = err
@@ -96,9 +97,9 @@ func walkEntry(ctx context.Context, dir *place, name string, n Node, depth int, 
 	return fn(n)
 }
 
-func (f folder) Hash(ctx context.Context, paths []string, fn func(Sum) error) error {
-	return f.ReadAll(ctx, paths, func(c Content) error {
-		s := Sum{Path: c.Node.Path, Err: c.Err}
+func (t tree) Hash(ctx context.Context, paths []string, fn func(wsync.Sum) error) error {
+	return t.ReadAll(ctx, paths, func(c wsync.Content) error {
+		s := wsync.Sum{Path: c.Node.Path, Err: c.Err}
 		if c.Err == nil {
 			m, h := md5.New(), sha256.New() //nolint:gosec // see the import
 			s.Size, s.Err = io.Copy(io.MultiWriter(m, h), c.Reader)
@@ -108,8 +109,8 @@ func (f folder) Hash(ctx context.Context, paths []string, fn func(Sum) error) er
 	})
 }
 
-func (f folder) ReadAll(ctx context.Context, paths []string, fn func(Content) error) error {
-	c, err := newCursor(string(f))
+func (t tree) ReadAll(ctx context.Context, paths []string, fn func(wsync.Content) error) error {
+	c, err := newCursor(string(t))
 	if err != nil {
 		return err
 	}
@@ -120,9 +121,9 @@ func (f folder) ReadAll(ctx context.Context, paths []string, fn func(Content) er
 		}
 		file, node, err := c.openFile(p)
 		if err != nil {
-			err = fn(Content{Node: Node{Path: p}, Err: gone(err)})
+			err = fn(wsync.Content{Node: wsync.Node{Path: p}, Err: gone(err)})
 		} else {
-			err = fn(Content{Node: node, Reader: io.LimitReader(file, node.Size), After: func() (Node, error) { return file.stat(p) }})
+			err = fn(wsync.Content{Node: node, Reader: io.LimitReader(file, node.Size), After: func() (wsync.Node, error) { return file.stat(p) }})
 			file.Close()
 		}
 		if err != nil {
@@ -135,20 +136,20 @@ func (f folder) ReadAll(ctx context.Context, paths []string, fn func(Content) er
 // gone adds ErrNotFound to an error that says so in the system's words.
 func gone(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: %w", ErrNotFound, err)
+		return fmt.Errorf("%w: %w", wsync.ErrNotFound, err)
 	}
 	return err
 }
 
-func (f folder) WriteAll(ctx context.Context, entries iter.Seq2[NewNode, error]) ([]Node, error) {
-	c, err := newCursor(string(f))
+func (t tree) WriteAll(ctx context.Context, entries iter.Seq2[wsync.NewNode, error]) ([]wsync.Node, error) {
+	c, err := newCursor(string(t))
 	if err != nil {
 		return nil, err
 	}
 	defer c.close()
-	files := newWriters(ctx, string(f))
+	files := newWriters(ctx, string(t))
 	defer files.close()
-	var nodes []Node
+	var nodes []wsync.Node
 	var folders []madeFolder
 	for e, err := range entries {
 		if err == nil {
@@ -157,17 +158,17 @@ func (f folder) WriteAll(ctx context.Context, entries iter.Seq2[NewNode, error])
 		if err != nil {
 			return nil, err
 		}
-		nodes = append(nodes, Node{})
+		nodes = append(nodes, wsync.Node{})
 		at := len(nodes) - 1
-		if e.Type == TypeFile && int64(len(e.Data)) == e.Size {
+		if e.Type == wsync.TypeFile && int64(len(e.Data)) == e.Size {
 			err = files.add(e, at)
 		} else {
-			nodes[at], err = f.writeNow(c, files, &e)
+			nodes[at], err = t.writeNow(c, files, &e)
 		}
 		if err != nil {
 			return nil, err
 		}
-		if e.Type == TypeDir {
+		if e.Type == wsync.TypeDir {
 			folders = append(folders, madeFolder{at, e.Mode})
 		}
 	}
@@ -175,7 +176,7 @@ func (f folder) WriteAll(ctx context.Context, entries iter.Seq2[NewNode, error])
 		return nil, err
 	}
 	files.result(nodes)
-	for _, f := range slices.Backward(folders) { // what lies deeper comes first
+	for _, f := range slices.Backward(folders) { // the deepest first
 		n := &nodes[f.index]
 		if *n, err = c.finishDir(n.Path, f.mode); err != nil {
 			return nil, fmt.Errorf("write %q: %w", n.Path, err)
@@ -184,22 +185,23 @@ func (f folder) WriteAll(ctx context.Context, entries iter.Seq2[NewNode, error])
 	return nodes, nil
 }
 
-// writeNow makes an entry at once. While files are made, nothing else is: no component of a path becomes a link.
-func (f folder) writeNow(c *cursor, files *writers, e *NewNode) (Node, error) {
-	if e.Type != TypeFile {
+// writeNow makes an entry at once. Folders and links wait until all files are made: no component of a path that a
+// writer uses turns into a link meanwhile.
+func (t tree) writeNow(c *cursor, files *writers, e *wsync.NewNode) (wsync.Node, error) {
+	if e.Type != wsync.TypeFile {
 		if err := files.wait(); err != nil {
-			return Node{}, err
+			return wsync.Node{}, err
 		}
 	}
 	n, err := c.write(e)
 	if err != nil {
-		return Node{}, fmt.Errorf("write %q: %w", e.Path, err)
+		return wsync.Node{}, fmt.Errorf("write %q: %w", e.Path, err)
 	}
 	return n, nil
 }
 
-func (f folder) Remove(ctx context.Context, paths []string) error {
-	c, err := newCursor(string(f))
+func (t tree) Remove(ctx context.Context, paths []string) error {
+	c, err := newCursor(string(t))
 	if err != nil {
 		return err
 	}
@@ -224,15 +226,15 @@ func (f folder) Remove(ctx context.Context, paths []string) error {
 }
 
 // nodeOf describes what stat found.
-func nodeOf(p string, info fs.FileInfo) Node {
-	n := Node{Path: p, Type: TypeOther, Mode: unixMode(info.Mode()), ModTime: info.ModTime().UnixNano()}
+func nodeOf(p string, info fs.FileInfo) wsync.Node {
+	n := wsync.Node{Path: p, Type: wsync.TypeOther, Mode: unixMode(info.Mode()), ModTime: info.ModTime().UnixNano()}
 	switch mode := info.Mode(); {
 	case mode.IsRegular():
-		n.Type, n.Size = TypeFile, info.Size()
+		n.Type, n.Size = wsync.TypeFile, info.Size()
 	case mode.IsDir():
-		n.Type = TypeDir
+		n.Type = wsync.TypeDir
 	case mode&fs.ModeSymlink != 0:
-		n.Type = TypeSymlink
+		n.Type = wsync.TypeSymlink
 	}
 	n.ChangeTime, n.Inode = statExtra(info)
 	return n
