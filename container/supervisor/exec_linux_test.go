@@ -37,7 +37,7 @@ func TestExecTable(t *testing.T) {
 		{name: "folder missing", cmd: container.Command{Args: []string{"true"}, Dir: "no"}, code: 126, errors: "working folder"},
 		{name: "relative folder", cmd: container.Command{Args: []string{"pwd"}, Dir: "sub"}, output: r.work + "/sub\n"},
 		{name: "workspace", cmd: container.Command{Args: []string{"pwd"}}, output: r.work + "\n"},
-		{name: "user", cmd: sh("id -u; id -G | wc -w"), output: uid + "\n1\n"},
+		{name: "user", cmd: sh("id -u; id -G | wc -w"), output: uid + "\n" + strconv.Itoa(len(stepGroups())) + "\n"},
 		{name: "environment", cmd: container.Command{Args: []string{"sh", "-c", "echo $BOX $BOTH $OWN $CI $LANG"}, Env: map[string]string{"BOTH": "cmd", "OWN": "o"}}, output: "b cmd o true C.UTF-8\n"},
 		{name: "no stdin", cmd: container.Command{Args: []string{"cat"}}},
 		{name: "stdin", cmd: container.Command{Args: []string{"cat"}, Stdin: []byte("hello")}, output: "hello"},
@@ -53,6 +53,20 @@ func TestExecTable(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) { tt.check(t, r) })
 	}
+}
+
+// stepGroups are the groups of a step. Root gives a step one. Without root nothing can be taken from it, so that it has
+// all of the user's, such as the group of the engine's socket.
+func stepGroups() map[int]bool {
+	if os.Geteuid() == 0 {
+		return map[int]bool{stepUser().GID: true}
+	}
+	groups := map[int]bool{os.Getegid(): true}
+	more, _ := os.Getgroups() // never fails on Linux
+	for _, g := range more {
+		groups[g] = true
+	}
+	return groups
 }
 
 // execCase is a command that ends by itself, and what comes of it.
