@@ -8,6 +8,6 @@
 //
 //   - Twin: Queue, which keeps to the contract without a server. It does no I/O,
 //     so it works inside a testing/synctest bubble.
-//   - Kill: a worker dies as by kill -9. Its leases stay what they are; nobody extends them.
+//   - Kill: a worker dies as by kill -9. Its leases stay as they are, and are not extended any more.
 //   - Zombie: the holder of such a lease, which wakes up and goes on as if nothing had happened.
 package jobtest

@@ -27,7 +27,7 @@ var _ job.Lease = (*Lease)(nil)
 
 var errEnded = errors.New("the lease was ended by its holder")
 
-// faults are what a test has a worker's leases meet. Each queue of errors is
+// faults are the errors that a test gives to a worker's leases. Each queue of errors is
 // used up from its front; nil lets the call through.
 type faults struct {
 	extend, commit, emit []error
@@ -66,12 +66,12 @@ func (q *Queue) LoseLease(id job.ID) {
 	defer q.mu.Unlock()
 	if e := q.jobs[id]; e != nil && e.lease != nil {
 		e.visible = time.Time{}
-		e.status.Fence++ // nobody owns it now
+		e.status.Fence++ // no lease has this fence
 		q.announce()
 	}
 }
 
-// Delivery says what was claimed.
+// Delivery is the claimed job.
 func (l *Lease) Delivery() job.Delivery { return l.d }
 
 // Canceled delivers what users ask for.
@@ -84,7 +84,7 @@ func (l *Lease) deliver(mode job.CancelMode) {
 	}
 	l.mode = mode
 	select {
-	case <-l.c.killed: // nobody listens; but a zombie sees it at its next Extend
+	case <-l.c.killed: // the push is lost; a zombie sees the cancel at its next Extend
 		l.mode = 0
 	default:
 		l.canceled <- mode

@@ -18,7 +18,7 @@ import (
 type Config struct {
 	// Timing holds the clocks. Default job.DefaultTiming.
 	Timing job.Timing
-	// CrashBudget is how many deaths of a worker a job survives. Default 3; negative: none.
+	// CrashBudget is how many deaths of a worker a job survives. Default 3; a negative number means 0.
 	CrashBudget int
 	// MaxJobs bounds the jobs that wait or run. Zero: no bound.
 	MaxJobs int
@@ -68,7 +68,7 @@ func NewQueue(cfg Config) *Queue {
 	return &Queue{cfg: cfg, changed: make(chan struct{}), jobs: map[job.ID]*entry{}, workers: map[string]*Consumer{}}
 }
 
-// announce wakes whoever waits. The caller holds mu.
+// announce wakes every waiting call. The caller holds mu.
 func (q *Queue) announce() {
 	close(q.changed)
 	q.changed = make(chan struct{})

@@ -100,7 +100,7 @@ func nextEnds(t *testing.T, s *suite) {
 	if took := time.Since(began); took > s.bound(3*time.Second) {
 		t.Errorf("Next ended after %s, want at once", took)
 	}
-	// What comes after, or came meanwhile, is not lost to this worker's open request.
+	// A job that comes now is not lost to the open request of this worker.
 	other := s.Join(t, "w2")
 	began = time.Now()
 	id := s.submit()

@@ -25,7 +25,7 @@ type Consumer struct {
 
 var _ job.Consumer = (*Consumer)(nil)
 
-// Consumer makes a worker that serves the queues, all of them if none is named.
+// Consumer makes a worker that serves the named queues, and all queues without a name.
 // Making one again under a name stands for the worker's restart.
 func (q *Queue) Consumer(worker string, queues ...string) *Consumer {
 	c := &Consumer{q: q, worker: worker, queues: queues, killed: make(chan struct{})}
@@ -99,7 +99,7 @@ func (c *Consumer) try() (l *Lease, changed <-chan struct{}, due time.Time) {
 	}
 }
 
-// turns says which class is asked first in each of twelve turns, so that none starves.
+// turns says which priority is asked first in each of twelve turns, so that no priority starves.
 var turns = [12]job.Priority{3: job.PriorityNormal, 6: job.PriorityNormal, 9: job.PriorityNormal, 11: job.PriorityLow}
 
 // pick finds the job whose turn it is, or the time when one comes due.

@@ -62,7 +62,7 @@ func (c *Client) cancel(ctx context.Context, id job.ID, mode job.CancelMode) (jo
 	return met, c.followUp(ctx, id, v.rec, met, mode)
 }
 
-// canceled returns what a cancel makes of rec, nil if it changes nothing.
+// canceled returns the record that a cancel makes of rec, nil if the cancel changes nothing.
 func (c *Client) canceled(id job.ID, rec *record, mode job.CancelMode) (*record, error) {
 	if rec.State.Final() || (rec.State == job.StateRunning && rec.Cancel >= mode) {
 		return nil, nil
@@ -76,7 +76,7 @@ func (c *Client) canceled(id job.ID, rec *record, mode job.CancelMode) (*record,
 	return &next, c.q.decisions.conclude(id, &next, r)
 }
 
-// followUp does what follows a cancel after the record was changed.
+// followUp tells the worker, or settles, after the record was changed.
 func (c *Client) followUp(ctx context.Context, id job.ID, rec *record, met job.State, mode job.CancelMode) error {
 	switch {
 	case met == job.StateRunning:

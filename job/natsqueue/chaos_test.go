@@ -19,8 +19,8 @@ import (
 	"slipway/job/natsqueue"
 )
 
-// chaos is one run: workers that die, hang, wake up, lose their server; users who
-// cancel; and counts of what must hold in the end.
+// chaos is one run: workers die, hang, wake up and lose their server, users cancel jobs. It counts commits and results, and
+// checks them in the end.
 type chaos struct {
 	*bundle
 	t    *testing.T
@@ -98,7 +98,7 @@ func (c *chaos) live(ctx context.Context, w *natsqueue.Consumer) {
 	}
 }
 
-// attempt does with l what fate decides, and reports whether the worker died of it.
+// attempt draws lots for what becomes of l, and reports whether the worker died.
 func (c *chaos) attempt(ctx context.Context, l job.Lease) (dead bool) {
 	h := &holder{lease: l, timing: c.cfg.Timing}
 	h.start(ctx)
@@ -109,7 +109,7 @@ func (c *chaos) attempt(ctx context.Context, l job.Lease) (dead bool) {
 		c.count("died")
 		return true
 	}
-	if fate < 8 { // a zombie: silent until the job is somebody else's, then as if nothing had been
+	if fate < 8 { // a zombie: silent until another worker has the job, then it goes on
 		h.stop()
 		<-time.After(c.cfg.Timing.AckWait + time.Duration(c.roll(1000))*time.Millisecond)
 	} else if h.stop() {
@@ -240,7 +240,7 @@ func (c *chaos) await(what string, left func() int) {
 	}
 }
 
-// verify checks what must hold after every run.
+// verify checks that each job has one result, which is that of its record, and one winner at most.
 func (c *chaos) verify(ids []job.ID) {
 	c.t.Helper()
 	results := c.stored("RESULTS", c.cfg.Prefix+".R.>")

@@ -127,7 +127,7 @@ func (k *Consumer) contend(ctx context.Context, t token, msg jetstream.Msg, bega
 	return l, nil
 }
 
-// judge says what a claim of rec does, and what rec becomes by it.
+// judge chooses the action of a claim of rec, and the record that results from it.
 func (k *Consumer) judge(ctx context.Context, id job.ID, rec *record) (action, *record, time.Duration, error) {
 	if rec.State.Final() {
 		return settleNow, nil, 0, nil
@@ -158,8 +158,8 @@ func (k *Consumer) ownerAlive(ctx context.Context, id job.ID, rec *record) (bool
 	if rec.Owner == k.cfg.Worker {
 		return false, nil // a living lease of this worker would have adopted the token; reserve admits one claim at a time
 	}
-	// A server that was away hands out again what is in work, and has forgotten who is
-	// alive: until a lease has passed, the owner may be as alive as this worker.
+	// A server that was away delivers the tokens in work again, and has lost the entries of the living workers. Until a
+	// lease has passed, the owner may be as alive as this worker.
 	if k.q.js.ReconnectedWithin(k.q.cfg.Timing.Lease) {
 		return true, nil
 	}

@@ -12,7 +12,7 @@ import (
 	"slipway/test/eventually"
 )
 
-// Two tokens of one job that come at the same moment make one claim, whoever gets them.
+// Two tokens of one job that come at the same moment make one claim, also if two slots get them.
 func TestTwoTokensAtOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t, unhurried) // a lease that is not extended must not be lost here

@@ -125,7 +125,7 @@ func (l *lease) Requeue(ctx context.Context, class job.Class, delay time.Duratio
 	})
 }
 
-// maxFailureMessage bounds what a record keeps of a failure, in bytes.
+// maxFailureMessage bounds the message of a failure that a record keeps, in bytes.
 const maxFailureMessage = 1 << 10
 
 // Release gives the job back at once and at no cost.

@@ -54,7 +54,7 @@ type Config struct {
 
 var queueName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
 
-// withDefaults fills what c leaves out.
+// withDefaults fills the zero fields of c.
 func (c Config) withDefaults() Config {
 	set(&c.Name, "slipway")
 	set(&c.Prefix, "slipway")

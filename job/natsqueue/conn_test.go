@@ -127,7 +127,7 @@ func TestRoles(t *testing.T) {
 
 	dropWithoutResults(t, connect)
 
-	// What Check finds is named, all of it.
+	// Check names everything that it finds.
 	contains(t, connect("noresult:r", "").Check(t.Context()), "slipway.R.default.probe.0", "$KV.slipway-jobs.probe", "CONSUMER.CREATE.KV_slipway-jobs.")
 
 	// A worker that may not fetch says so, instead of waiting for ever.

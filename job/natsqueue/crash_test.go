@@ -22,7 +22,8 @@ import (
 	"slipway/test/eventually"
 )
 
-// The tests of this file cut the protocol off after one step, and look who goes on. crashes.md lists them.
+// Each test of this file cuts the protocol off after one step, and checks that another process goes on. crashes.md lists
+// them.
 
 // Every test that the table names exists.
 func TestCrashTable(t *testing.T) {
@@ -105,7 +106,7 @@ func (b *bundle) rewrite(id job.ID, change func(rec map[string]any)) {
 	}
 }
 
-// A message that its worker took to the grave before the claim costs the job an AckWait, and nothing else.
+// A worker that dies between fetch and claim costs the job an AckWait, and nothing else.
 func TestDeathBeforeTheClaim(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -6,8 +6,8 @@ import (
 	"slipway/job"
 )
 
-// A token that comes again after its job is decided settles that once more. A letter that a person dropped
-// meanwhile must not come back by it.
+// A token that comes again after its job is decided is settled once more. That must not bring back a letter that a person
+// dropped meanwhile.
 func TestDroppedLetterStaysAway(t *testing.T) {
 	t.Parallel()
 	for name, cut := range map[string]bool{"settled whole": false, "settled up to the letter": true} {
@@ -45,8 +45,8 @@ func TestDroppedLetterStaysAway(t *testing.T) {
 	}
 }
 
-// A result proves that the letter was kept, so who has no spec to keep publishes none: neither a janitor that comes
-// between a worker's decision and its letter, nor anybody else.
+// A result proves that the letter was kept. So a process without the spec, which it can't keep, publishes no result: not
+// even a janitor that comes between a worker's decision and its letter.
 func TestNoResultBeforeTheLetter(t *testing.T) {
 	t.Parallel()
 	b := setup(t, unhurried)

@@ -51,7 +51,7 @@ func look(t *testing.T, s *natsqueue.Sweep, times int) {
 // unhurried keeps the workers' own janitors from looking during a test.
 func unhurried(c *natsqueue.Config) { c.Timing = job.DefaultTiming() }
 
-// What is decided, or has its token, costs the janitor nothing, however much of it there is.
+// A job that is decided, or has its token, costs the janitor nothing.
 func TestJanitorReadsNoDecidedRecords(t *testing.T) {
 	t.Parallel()
 	b := setup(t, unhurried)
@@ -135,8 +135,8 @@ func TestJanitorStopsInTime(t *testing.T) {
 	}
 }
 
-// Who can't tell whether it is the janitor keeps what it read: to read it again would cost the most when the server has
-// the least to spare.
+// A worker that can't tell whether it is the janitor keeps its sweep. Reading all again would cost most when the server has
+// least to spare.
 func TestJanitorKeepsItsSweep(t *testing.T) {
 	t.Parallel()
 	b := setup(t, unhurried)

@@ -22,7 +22,7 @@ type lease struct {
 
 	mu        sync.Mutex
 	rec       version       // as last seen with this fence
-	msg       jetstream.Msg // what is acknowledged in the end
+	msg       jetstream.Msg // the message to acknowledge in the end
 	confirmed time.Time     // start of the last confirmed call
 	mode      job.CancelMode
 	stage     stage
@@ -45,7 +45,7 @@ var errEnded = errors.New("the lease was ended by its holder")
 
 var _ job.Lease = (*lease)(nil)
 
-// Delivery says what was claimed.
+// Delivery is the claimed job.
 func (l *lease) Delivery() job.Delivery { return l.d }
 
 // Canceled delivers what users ask for.

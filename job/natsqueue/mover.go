@@ -32,7 +32,7 @@ func (k *Consumer) startMover(ctx context.Context) error {
 }
 
 // move puts one due job into its lane, and then acknowledges it: a crash in between
-// makes a second token, and in the other order it would leave none.
+// makes a second token. The other order would leave the job without one.
 func (k *Consumer) move(msg jetstream.Msg) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(k.ctx), jsconn.Patience)
 	defer cancel()

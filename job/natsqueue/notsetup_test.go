@@ -66,8 +66,8 @@ func TestNotSetUp(t *testing.T) {
 	}
 }
 
-// While Setup is under way the streams come one by one, JOBS first. Who is early waits for the rest, as for one that has
-// no leader; who can wait no longer is told which is missing.
+// While Setup is under way the streams come one by one, JOBS first. A call that comes early waits for the rest, as for a
+// stream that has no leader. If it can't wait that long, its error names the missing stream.
 func TestHalfSetUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -150,7 +150,7 @@ func TestLooksAreFew(t *testing.T) {
 	}
 }
 
-// A look to which nobody answers does not hold its call up: that tries on, and may find another server's answer.
+// A look that gets no answer does not hold up its call: the call tries on, and may find another server.
 func TestSilentLook(t *testing.T) {
 	t.Parallel()
 	b := silentLooks(t)

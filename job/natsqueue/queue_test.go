@@ -80,7 +80,8 @@ func (b *bundle) nothing(c *natsqueue.Consumer, d time.Duration) {
 	}
 }
 
-// settles keeps a slot of c open until ok, which what says in words: no job may come, but the tokens of decided jobs are settled.
+// settles keeps a slot of c open until ok. No job may come, but the worker settles the tokens of decided jobs. The failure
+// quotes what, the condition in words.
 func (b *bundle) settles(c *natsqueue.Consumer, what string, ok func() bool) {
 	b.t.Helper()
 	ctx, cancel := context.WithCancel(b.t.Context())
@@ -152,8 +153,8 @@ func TestDuplicateToken(t *testing.T) {
 	}
 }
 
-// A worker that dies right after its commit leaves the token; whoever meets it
-// publishes what was decided.
+// A worker that dies right after its commit leaves the token. The worker that gets the token
+// publishes the decided result.
 func TestSettledByAnother(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -226,7 +227,7 @@ func TestFullAndTooLarge(t *testing.T) {
 	j := makeJob()
 	j.Steps[0].Run = strings.Repeat("x", 1<<20-8<<10)
 	contains(t, b.conn.Client().Submit(t.Context(), j), "max_payload")
-	// Room again: what is due moves in, and a submit works.
+	// Once a job is done there is room for another.
 	w := b.join(t, "w1")
 	b.commit(b.mustNext(w))
 	b.submit(makeJob())

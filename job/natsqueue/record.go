@@ -38,7 +38,7 @@ type record struct {
 
 	LastFailure *job.Failure `json:"last_failure,omitempty"`
 	Reason      job.Reason   `json:"reason,omitempty"`
-	// Result is what was decided, byte by byte as it is published.
+	// Result is the decided result, byte by byte as it is published.
 	Result json.RawMessage `json:"result,omitempty"`
 }
 

@@ -82,7 +82,7 @@ func TestServerRestartWhileLeased(t *testing.T) {
 			var wg sync.WaitGroup
 			ctx, cancel := context.WithTimeout(t.Context(), b.bound(40*time.Second))
 			defer cancel()
-			wg.Go(func() { // a free slot of the same worker, and of another: they see what is handed out again
+			wg.Go(func() { // a free slot of the same worker, and of another: they get the tokens that are delivered again
 				for ctx.Err() == nil {
 					if l, err := w.Next(ctx); err == nil {
 						// Not with ctx: it ends when the result can be read, which is before the commit has settled.
@@ -116,8 +116,8 @@ func TestServerRestartWhileLeased(t *testing.T) {
 	}
 }
 
-// After an outage the list of the living is empty, although they live: nobody takes
-// a job over before its owner's lease can be over.
+// After an outage the entries of the living workers are gone. No worker takes
+// a job over before its owner's lease can have run out.
 func TestNoTakeOverRightAfterAnOutage(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -131,7 +131,7 @@ func TestNoTakeOverRightAfterAnOutage(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := b.mustNext(w2).Delivery()
-	// Not ClaimedAt: that is when the claim began, and who owns the job is asked later in it.
+	// Not ClaimedAt: that is the start of the claim, and the claim looks at the owner later.
 	if took := time.Since(back); d.Attempt != 2 || took < b.cfg.Timing.Lease {
 		t.Errorf("got attempt %d, %s after the outage; want the second, not before %s", d.Attempt, took, b.cfg.Timing.Lease)
 	}

@@ -17,7 +17,7 @@ import (
 // spec, whole.
 const headerStatus = "Slipway-Status"
 
-// decisions are the decided jobs of one queue: what is decided in a record, and what has to follow from it.
+// decisions makes records final, and does what follows: dead letter, result, acknowledgment.
 type decisions struct {
 	names         names
 	js            *jsconn.Conn

@@ -123,8 +123,8 @@ const (
 	maxSlack = 8
 )
 
-// slack measures a few writes to the shared server, beside whatever else runs. The slowest counts: a lease is lost by the
-// slowest of its heartbeats.
+// slack measures a few writes to the shared server under the load of this moment. The slowest counts: the slowest heartbeat
+// loses a lease.
 func slack(t testing.TB) float64 {
 	t.Helper()
 	nc, js := dial(t, sharedServer(t).ClientURL())

@@ -66,7 +66,7 @@ func TestJanitorOfAnOlderStore(t *testing.T) {
 	}
 }
 
-// What was read counts for nothing once it may be of another store, by each of the signs; and only then.
+// The janitor reads everything again after each sign that the store may be another one, and only then.
 func TestJanitorStartsOver(t *testing.T) {
 	t.Parallel()
 	for name, sign := range map[string]func(b *bundle, s *natsqueue.Sweep, id job.ID) error{

@@ -56,7 +56,7 @@ func (ts tokens) parse(subject string, header nats.Header, data []byte, at time.
 		return token{}, false
 	}
 	t := token{id: id, queue: queue, priority: priority, spec: data, submittedAt: submitted(header, at)}
-	_ = json.Unmarshal(data, &t.summary) // what could be read is enough
+	_ = json.Unmarshal(data, &t.summary) // the parts that could be read are enough
 	return t, true
 }
 

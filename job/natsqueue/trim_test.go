@@ -35,7 +35,7 @@ func TestShorten(t *testing.T) {
 	}
 }
 
-// Whatever is in a result, it fits, decodes, and keeps how the job ended.
+// Every result fits, decodes, and keeps the job's outcome.
 func TestEncodeResultAlwaysFits(t *testing.T) {
 	t.Parallel()
 	const limit = 64 << 10

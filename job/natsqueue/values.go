@@ -53,7 +53,7 @@ func CheckCreds(file string) error {
 	return nil
 }
 
-// CheckPrefix wants what the names of streams and subjects can begin with.
+// CheckPrefix wants a beginning for the names of streams and subjects.
 func CheckPrefix(prefix string) error { return checkName(prefix) }
 
 // CheckQueues wants the names of queues, each once.

@@ -28,7 +28,7 @@ func (s Stream) Ensure(ctx context.Context, want jetstream.StreamConfig) error {
 		return noJetStream(err)
 	}
 	if have != nil {
-		want = mergeStream(have.Config, want) // what others set beside ours stays
+		want = mergeStream(have.Config, want) // settings that are not slipway's stay
 		return retry(ctx, op, "$JS.API.STREAM.UPDATE."+s.name, func(ctx context.Context) error {
 			_, err := js.UpdateStream(ctx, want)
 			return err
@@ -43,7 +43,7 @@ func (s Stream) Ensure(ctx context.Context, want jetstream.StreamConfig) error {
 	})
 }
 
-// sameStream compares what slipway sets and an operator may wish to change. The
+// sameStream compares the settings that slipway makes and an operator may wish to change. The
 // replicas are not compared: a worker or a doctor that was not told of them would
 // take a cluster's copies away.
 func sameStream(have, want jetstream.StreamConfig) bool {

@@ -98,7 +98,7 @@ func TestTries(t *testing.T) {
 	}
 }
 
-// What cut a call short does not hide why its tries failed.
+// The end of a call's context does not hide why its tries failed.
 func TestLastTryIsCutShort(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -32,11 +32,11 @@ type cause struct {
 	subject   string        // of the call
 	lookedAt  time.Time     // zero before the first look
 	lookTime  time.Duration // bound of the next look
-	noStreams bool          // what the last look found
+	noStreams bool          // by the last look
 }
 
-// explain makes err a job.ErrNotSetUp if the server has none of the streams. A publish or a read then gets no answer. It
-// gets none either while a stream has no leader, which passes. A look at the first stream that Setup makes tells the two
+// explain makes err a job.ErrNotSetUp if the server has none of the streams. A publish or a read then gets no answer.
+// The same happens while a stream has no leader, which passes. A look at the first stream that Setup makes tells the two
 // apart: only a server that knows all streams says that there is none.
 func (f *cause) explain(ctx context.Context, err error) error {
 	silent := errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrNoStreamResponse)

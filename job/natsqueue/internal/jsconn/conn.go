@@ -29,11 +29,11 @@ type Options struct {
 	// InProcess connects to an embedded server without a port, in place of URL.
 	InProcess interface{ InProcessConn() (net.Conn, error) }
 
-	// Prefix is what the names of all the streams begin with. Errors name it.
+	// Prefix is the beginning of all the streams' names. Errors name it.
 	Prefix string
 	// Streams are the names of all streams of the prefix, in the order in which they are made.
 	Streams []string
-	// OnError is told what goes wrong in the background. It must not block. Required.
+	// OnError is called with what goes wrong in the background. It must not block. Required.
 	OnError func(error)
 }
 

@@ -16,7 +16,7 @@ import (
 type PermissionError struct {
 	// Op is publish or subscribe.
 	Op string
-	// Subject is what was denied.
+	// Subject is the denied subject.
 	Subject string
 }
 
