@@ -42,7 +42,7 @@ var _ job.Client = (*Queue)(nil)
 // entry is one job: its record, its token, its events.
 type entry struct {
 	status    job.Status
-	class     job.Priority
+	priority  job.Priority
 	spec      []byte
 	notBefore time.Time // of the job, or of a retry
 	cancel    job.CancelMode
@@ -97,7 +97,7 @@ func (q *Queue) Submit(ctx context.Context, j *job.Job) error {
 	now := time.Now()
 	q.order++
 	q.jobs[j.ID] = &entry{
-		spec: spec, class: cmp.Or(j.Priority, job.PriorityNormal), token: true, visible: j.NotBefore, notBefore: j.NotBefore, order: q.order,
+		spec: spec, priority: cmp.Or(j.Priority, job.PriorityNormal), token: true, visible: j.NotBefore, notBefore: j.NotBefore, order: q.order,
 		status: job.Status{
 			ID: j.ID, Name: j.Name, Queue: cmp.Or(j.Queue, job.DefaultQueue), Labels: j.Labels,
 			State: job.StateQueued, Generation: 1, SubmittedAt: now,
@@ -349,7 +349,7 @@ func (q *Queue) Inject(id job.ID, spec []byte) {
 	_ = json.Unmarshal(spec, &b)
 	q.order++
 	q.jobs[id] = &entry{
-		spec: spec, class: job.PriorityNormal, token: true, order: q.order,
+		spec: spec, priority: job.PriorityNormal, token: true, order: q.order,
 		status: job.Status{ID: id, Name: b.Name, Queue: job.DefaultQueue, State: job.StateQueued, Generation: 1, SubmittedAt: time.Now()},
 	}
 	q.announce()

@@ -117,7 +117,7 @@ func (c *Consumer) pick() (*entry, time.Time) {
 			}
 			continue
 		}
-		if best == nil || cmp.Or(cmp.Compare(rank(e.class, first), rank(best.class, first)), cmp.Compare(e.order, best.order)) < 0 {
+		if best == nil || cmp.Or(cmp.Compare(rank(e.priority, first), rank(best.priority, first)), cmp.Compare(e.order, best.order)) < 0 {
 			best = e
 		}
 	}
@@ -136,8 +136,8 @@ func (c *Consumer) serves(queue string) bool {
 	return len(c.queues) == 0
 }
 
-func rank(class, first job.Priority) int {
-	switch class {
+func rank(p, first job.Priority) int {
+	switch p {
 	case first:
 		return 0
 	case job.PriorityHigh:
