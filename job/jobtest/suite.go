@@ -160,12 +160,28 @@ func (s *suite) result(id job.ID, want job.Outcome) *job.Result {
 // status reads a job's status and checks its state.
 func (s *suite) status(id job.ID, want job.State) job.Status {
 	s.t.Helper()
+	st := s.state(id)
+	if st.State != want || st.ID != id {
+		s.t.Fatalf("status: got job %s %s, want %s %s", st.ID, st.State, id, want)
+	}
+	return st
+}
+
+// delayed checks the state of a job that waits until due: scheduled. A machine that is so slow that due has passed may also
+// find it queued.
+func (s *suite) delayed(got job.State, due time.Time) {
+	s.t.Helper()
+	if got != job.StateScheduled && (got != job.StateQueued || time.Now().Before(due)) {
+		s.t.Fatalf("state: got %s, want scheduled until %s", got, due)
+	}
+}
+
+// state is where a job stands.
+func (s *suite) state(id job.ID) job.Status {
+	s.t.Helper()
 	st, err := s.Client.Status(s.t.Context(), id)
 	if err != nil {
 		s.t.Fatalf("Status: %v", err)
-	}
-	if st.State != want || st.ID != id {
-		s.t.Fatalf("status: got job %s %s, want %s %s", st.ID, st.State, id, want)
 	}
 	return st
 }

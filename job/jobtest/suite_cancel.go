@@ -28,6 +28,16 @@ func (s *suite) cancel(id job.ID, mode job.CancelMode, want job.State) {
 	}
 }
 
+// cancelDelayed cancels a job that waits until due.
+func (s *suite) cancelDelayed(id job.ID, due time.Time) {
+	s.t.Helper()
+	met, err := s.Client.Cancel(s.t.Context(), id, job.Cancel)
+	if err != nil {
+		s.t.Fatalf("Cancel: %v", err)
+	}
+	s.delayed(met, due)
+}
+
 func cancelQueued(t *testing.T, s *suite) {
 	id := s.submit()
 	s.cancel(id, job.Cancel, job.StateQueued)
@@ -45,7 +55,7 @@ func cancelQueued(t *testing.T, s *suite) {
 func cancelScheduled(t *testing.T, s *suite) {
 	due := time.Now().Add(s.bound(1200 * time.Millisecond))
 	id := s.submit(func(j *job.Job) { j.NotBefore = due })
-	s.cancel(id, job.Cancel, job.StateScheduled)
+	s.cancelDelayed(id, due)
 	s.result(id, job.Canceled)
 	s.nothing(s.Join(t, "w1"), time.Until(due)+500*time.Millisecond)
 	s.status(id, job.StateCanceled)
@@ -75,10 +85,12 @@ func cancelDelayed(t *testing.T, s *suite) {
 	for name, delay := range map[string]time.Duration{"short": s.Timing.AckWait / 2, "long": s.Timing.AckWait * 3 / 2} {
 		w := s.Join(t, "w-"+name)
 		id := s.submit()
-		if err := s.next(w).Requeue(t.Context(), job.ClassInfra, delay, job.Failure{}); err != nil {
+		l := s.next(w)
+		due := time.Now().Add(delay)
+		if err := l.Requeue(t.Context(), job.ClassInfra, delay, job.Failure{}); err != nil {
 			t.Fatalf("Requeue: %v", err)
 		}
-		s.cancel(id, job.Cancel, job.StateScheduled)
+		s.cancelDelayed(id, due)
 		if r := s.result(id, job.Canceled); r.Attempt != 1 {
 			t.Errorf("attempt: got %d, want 1", r.Attempt)
 		}

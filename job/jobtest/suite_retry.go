@@ -54,7 +54,9 @@ func delayed(t *testing.T, s *suite, delay time.Duration) {
 	if err := l.Requeue(t.Context(), job.ClassInfra, delay, job.Failure{Outcome: job.Errored, Reason: job.ReasonImagePull}); err != nil {
 		t.Fatalf("Requeue: %v", err)
 	}
-	if st := s.status(id, job.StateScheduled); st.EligibleAt.Before(due.Add(-time.Millisecond)) {
+	st := s.state(id)
+	s.delayed(st.State, due)
+	if st.EligibleAt.Before(due.Add(-time.Millisecond)) {
 		t.Errorf("eligible at %s, want %s", st.EligibleAt, due)
 	}
 	l = s.next(w)

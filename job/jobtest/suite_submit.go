@@ -58,7 +58,7 @@ func notBefore(t *testing.T, s *suite) {
 	w := s.Join(t, "w1")
 	due := time.Now().Add(s.bound(1500 * time.Millisecond))
 	id := s.submit(func(j *job.Job) { j.NotBefore = due })
-	s.status(id, job.StateScheduled)
+	s.delayed(s.state(id).State, due)
 	l := s.next(w)
 	if now := time.Now(); now.Before(due) {
 		t.Errorf("started %s early", due.Sub(now))
