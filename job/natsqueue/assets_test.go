@@ -2,6 +2,7 @@ package natsqueue_test
 
 import (
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -71,5 +72,40 @@ func TestSetupLeavesLivingWorkersAlone(t *testing.T) {
 	lane, err := js.Consumer(t.Context(), b.cfg.Prefix+"-JOBS", "default_normal")
 	if err != nil || lane.CachedInfo().Config.AckWait != b.cfg.Timing.AckWait {
 		t.Errorf("lane: got %+v, %v; want AckWait %s", lane, err, b.cfg.Timing.AckWait)
+	}
+}
+
+// Lanes and streams are what the protocol relies on: no message is given up or dropped by the server, none is held back by
+// those that wait for a retry, and many workers may start at once.
+func TestWhatSetupMakes(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.cfg.Prefix += "-many"
+	var wg sync.WaitGroup
+	for range 4 {
+		conn := b.connect()
+		wg.Go(func() {
+			if err := conn.Setup(t.Context()); err != nil {
+				t.Errorf("Setup beside others: %v", err)
+			}
+		})
+	}
+	wg.Wait()
+	_, js := b.raw()
+	cons, err := js.Consumer(t.Context(), b.cfg.Prefix+"-JOBS", "default_normal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := cons.CachedInfo().Config
+	if c.MaxDeliver != -1 || len(c.BackOff) != 0 || c.MaxAckPending != -1 || c.MaxRequestBatch != 1 || c.MaxWaiting < 10_000 || c.AckWait != b.cfg.Timing.AckWait {
+		t.Errorf("lane: got %+v", c)
+	}
+	for name, age := range map[string]time.Duration{"JOBS": 0, "SCHED": 0, "DEAD": 0, "RESULTS": 30 * 24 * time.Hour, "EVENTS": 24 * time.Hour} {
+		if got := b.stream(name).CachedInfo().Config; got.MaxAge != age || got.MaxMsgsPerSubject > 0 {
+			t.Errorf("%s: got messages kept for %s, %d a subject; want %s (0: for ever), and no bound", name, got.MaxAge, got.MaxMsgsPerSubject, age)
+		}
+	}
+	if got := b.stream("JOBS").CachedInfo().Config.Discard; got != jetstream.DiscardNew {
+		t.Errorf("a full JOBS: got %s, want it to refuse the new", got)
 	}
 }

@@ -69,3 +69,11 @@ func (s *sweep) Age(d time.Duration) { s.began = s.began.Add(-d) }
 
 // Reconnect makes the connection anew.
 func (c *Conn) Reconnect() error { return c.js.Core().ForceReconnect() }
+
+// RemoveTokens removes what stands for a job.
+func (c *Conn) RemoveTokens(ctx context.Context, id job.ID) error { return c.tokens.remove(ctx, id) }
+
+// DeleteToken removes one message of JOBS.
+func (c *Conn) DeleteToken(ctx context.Context, seq uint64) error {
+	return c.streams.jobs.Delete(ctx, seq)
+}
