@@ -1,6 +1,7 @@
 package natsqueue
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -76,6 +77,33 @@ func TestAdopt(t *testing.T) {
 		}
 		if still := k.lease("") != nil; still != tt.want {
 			t.Errorf("%s: on the running list: got %t, want %t", tt.name, still, tt.want)
+		}
+	}
+}
+
+// Each mode is delivered once, and an abort is never turned back into a cancel.
+func TestDeliver(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name        string
+		push, wants []job.CancelMode
+	}{
+		{"both", []job.CancelMode{job.Cancel, job.Abort}, []job.CancelMode{job.Cancel, job.Abort}},
+		{"twice", []job.CancelMode{job.Cancel, job.Cancel}, []job.CancelMode{job.Cancel}},
+		{"back", []job.CancelMode{job.Abort, job.Cancel, job.Abort}, []job.CancelMode{job.Abort}},
+		{"unknown", []job.CancelMode{0, job.Abort + 1}, nil},
+	} {
+		l := &lease{canceled: make(chan job.CancelMode, 8)}
+		for _, mode := range tt.push {
+			l.deliver(mode)
+		}
+		close(l.canceled)
+		var got []job.CancelMode
+		for mode := range l.canceled {
+			got = append(got, mode)
+		}
+		if !slices.Equal(got, tt.wants) {
+			t.Errorf("%s: got %v, want %v", tt.name, got, tt.wants)
 		}
 	}
 }

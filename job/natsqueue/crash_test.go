@@ -369,7 +369,8 @@ func TestOwnLostLease(t *testing.T) {
 func TestHungJobOfALivingWorker(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.submit(makeJob())
+	j := makeJob()
+	b.submit(j)
 	w1 := b.join(t, "w1")
 	first := b.mustNext(w1).Delivery()
 	all, err := b.conn.Workers(t.Context())
@@ -383,6 +384,7 @@ func TestHungJobOfALivingWorker(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.publish("$KV."+b.cfg.Prefix+"-workers.w1", entry) // for ever
+	b.publish(b.token(j.ID), spec(t, j))                // a second token comes before AckWait
 	l := b.mustNext(b.join(t, "w2"))
 	if d := l.Delivery(); d.Attempt != 2 || d.ClaimedAt.Sub(first.ClaimedAt) < b.cfg.Timing.Lease {
 		t.Errorf("delivery: got %+v, want attempt 2 after the lease of %s", d, b.cfg.Timing.Lease)
