@@ -181,6 +181,31 @@ func TestMoverDiesBeforeItsAck(t *testing.T) {
 	}
 }
 
+// The mover acknowledges a due job only once it is in JOBS: until there is room it stays in SCHED.
+func TestDueJobWaitsForRoom(t *testing.T) {
+	t.Parallel()
+	b := setup(t, unhurried, func(c *natsqueue.Config) { c.MaxJobs = 1 })
+	first := b.submit(makeJob())
+	later := makeJob()
+	later.NotBefore = time.Now().Add(200 * time.Millisecond)
+	b.submit(later)
+	w := b.join(t, "w1")
+	eventually.True(t, b.bound(20*time.Second), "the mover has the due job", func() bool {
+		info, err := b.stream("SCHED").Consumer(t.Context(), "mover")
+		return err == nil && info.CachedInfo().NumAckPending == 1
+	})
+	l := b.mustNext(w)
+	if got := l.Delivery().ID; got != first {
+		t.Fatalf("delivery: got job %s, want %s", got, first)
+	}
+	b.commit(l)
+	l = b.mustNext(w)
+	if got := l.Delivery().ID; got != later.ID {
+		t.Errorf("delivery: got job %s, want the one that waited for room, %s", got, later.ID)
+	}
+	b.commit(l)
+}
+
 // The acknowledgment comes last: a decision whose result can't be published keeps its token, so that another worker settles.
 func TestAckComesLast(t *testing.T) {
 	t.Parallel()
