@@ -196,7 +196,7 @@ func isRoot(u container.User) bool { return u.UID == 0 || u.GID == 0 }
 func (a *attempt) checkStep(s *job.Step) error {
 	alone := job.Job{Image: a.job.Image, User: a.job.User, Steps: []job.Step{*s}}
 	if err := alone.Validate(); err != nil {
-		return errors.New(strings.ReplaceAll(err.Error(), "steps[0].", ""))
+		return errors.New(strings.NewReplacer("steps[0].", "", "steps[0]: ", "").Replace(err.Error()))
 	}
 	name := s.Name
 	*s = alone.WithDefaults().Steps[0]

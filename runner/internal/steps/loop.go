@@ -110,11 +110,11 @@ func (l *Loop) Run(hold, work context.Context) verdict.Verdict {
 			p.end(verdict.Judge(fmt.Errorf("decide next step: %w", err), context.Cause(p.ctx), job.ReasonInternal))
 			break
 		}
-		if d.Finish {
-			break
-		}
 		if !p.accept(l.refuse(&d)) {
 			continue
+		}
+		if d.Finish {
+			break
 		}
 		for i := range d.Actions {
 			if i > 0 && p.ctx.Err() != nil {
@@ -137,6 +137,10 @@ func (l *Loop) refuse(d *loop.Decision) string {
 	switch {
 	case d.Invalid != "":
 		return d.Invalid
+	case d.Finish && len(d.Actions) > 0:
+		return "the decision finishes and names actions: only one of them"
+	case d.Finish:
+		return ""
 	case len(d.Actions) == 0:
 		return "the decision names no action, and does not finish"
 	case len(d.Actions) > job.MaxSteps:
