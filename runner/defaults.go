@@ -61,9 +61,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// DefaultName makes up a worker's name: the host's, cut to what a name may hold, and a random part, so
-// that two workers of one host don't take each other for themselves. It serves a queue that is
-// told the name before New is.
+// DefaultName makes up a worker's name: the host's, cut to what a name may hold, and a random part that tells the workers
+// of one host apart. Call it where a queue needs the name before New has it.
 func DefaultName() string {
 	host, _ := os.Hostname() // without one the random part has to do
 	host, _, _ = strings.Cut(strings.ToLower(host), ".")

@@ -6,39 +6,40 @@ import (
 	"slipway/job"
 )
 
-// Observer is told what a Worker does, to count it. Methods are called from many
-// goroutines and must not block. It is made of the words of package job alone, so
-// that package metrics satisfies it without knowing this one.
+// Observer is told what a Worker does, to count it. Its methods are called from many goroutines and must not block.
+// They use the words of package job alone, so that package metrics satisfies the interface without knowing this package.
 type Observer interface {
 	// Slots tells how many slots there are and how many are busy, at each change.
 	Slots(total, busy int)
-	// JobClaimed: an attempt begins. waited is the time since the job could have begun.
+	// JobClaimed tells that an attempt begins. waited is the time since the job could have begun.
 	JobClaimed(queue string, waited time.Duration)
-	// PhaseDone: one of the phases pull_image, create, pull_workspace, steps, push_workspace, cleanup ended.
+	// PhaseDone tells that a phase ended: pull_image, create, pull_workspace, steps, push_workspace or cleanup. ok is
+	// false if it failed.
 	PhaseDone(phase string, took time.Duration, ok bool)
-	// StepDone: a step's last try ended.
+	// StepDone tells that the last try of a step ended, and how long that try took.
 	StepDone(status job.StepStatus, took time.Duration)
-	// StepRetried: a step is tried again.
+	// StepRetried tells that a step is tried again.
 	StepRetried()
-	// JobDone: a result is committed.
+	// JobDone tells that r was committed.
 	JobDone(r *job.Result)
-	// JobRetried: the attempt ended without a result, and the job went back.
+	// JobRetried tells that an attempt ended without a result, and that the job went back into the queue.
 	JobRetried(class job.Class, reason job.Reason)
-	// LeaseLost: the attempt was dropped. fenced: the worker decided so by itself, for want of a confirmation.
+	// LeaseLost tells that an attempt was dropped. fenced is true if the worker gave up by itself, because the queue
+	// did not confirm the lease in time.
 	LeaseLost(fenced bool)
-	// Heartbeat: one extension of a lease was tried.
+	// Heartbeat tells that one extension of a lease was tried.
 	Heartbeat(ok bool)
-	// Synced: a pull or a push moved files. direction is pull or push; action is added, modified, deleted or restored.
+	// Synced tells that a pull or a push moved files. direction is pull or push; action is added, modified, deleted or restored.
 	Synced(direction, action string, files int, bytes int64)
-	// Conflict: a push lost against another writer.
+	// Conflict tells that a push lost against another writer.
 	Conflict()
-	// LogBytes: that much output came from steps; dropped of them reached no reader of the events.
+	// LogBytes tells that steps printed n bytes, of which dropped reach no reader of the events.
 	LogBytes(n, dropped int64)
-	// Leftover: a teardown failed; something may be left on the engine.
+	// Leftover tells that a teardown failed: something may be left on the engine.
 	Leftover()
-	// Reaped: that many boxes, which other workers or an earlier life of this one left, were removed.
+	// Reaped tells that n boxes were removed that other workers, or an earlier life of this one, had left.
 	Reaped(n int)
-	// Draining: the worker takes no more jobs.
+	// Draining tells that the worker takes no more jobs.
 	Draining()
 }
 

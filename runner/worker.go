@@ -20,16 +20,15 @@ import (
 // ErrRunTwice means that Run was called before. Make a new Worker.
 var ErrRunTwice = errors.New("this worker ran already")
 
-// After Kill this much time is left to destroy the boxes, and then to give the
-// jobs back. What is not done by then is done by the boxes' dead-man switch and
-// by the end of the leases.
+// After Kill this much time is left to destroy the boxes, and then to give the jobs back. Later the boxes' dead-man
+// switch and the end of the leases do the rest.
 const (
 	killCleanup = 3 * time.Second
 	killSettle  = 5 * time.Second
 )
 
-// fetchBackoff is the delay after Consumer.Next failed in a way it does not
-// promise; it doubles up to maxFetchBackoff.
+// fetchBackoff is the delay after an error of Consumer.Next that its contract does not name. It doubles up to
+// maxFetchBackoff.
 const (
 	fetchBackoff    = time.Second
 	maxFetchBackoff = 30 * time.Second
@@ -74,9 +73,8 @@ func (w *Worker) Name() string { return w.cfg.Name }
 // go on for Config.SoftStop, then they are canceled and their jobs given back at
 // no cost. Run returns nil when the last box is gone and no goroutine of the worker is left.
 //
-// It returns an error only if the worker itself can't go on, such as for want of
-// rights on the queue; it stops softly first. ErrRunTwice at a second call. A job
-// that fails is a Result, not an error.
+// Run returns an error only if the worker itself can't go on, such as when it has no rights on the queue; it stops softly
+// first. A second call returns ErrRunTwice. A job that fails is a Result, not an error.
 func (w *Worker) Run(ctx context.Context) error {
 	if !w.started.CompareAndSwap(false, true) {
 		return ErrRunTwice
@@ -114,9 +112,8 @@ func (w *Worker) Run(ctx context.Context) error {
 }
 
 // Kill ends Run as fast as it can be done: running boxes are destroyed at once,
-// without grace, and their jobs given back. Run then returns within about five
-// seconds. It is what a second SIGTERM should call. It does not wait, and may be called
-// at any time, from any goroutine, more than once.
+// without grace, and their jobs given back. Run then returns within about five seconds. A second SIGTERM should call
+// Kill. It does not wait, and may be called at any time, from any goroutine, more than once.
 func (w *Worker) Kill() { w.kill.Do(func() { close(w.killed) }) }
 
 // stop waits for the reason to stop, and then takes the two steps of stopping.
@@ -171,8 +168,7 @@ func (w *Worker) countBusy(delta int64) {
 	w.cfg.Observer.Slots(w.cfg.Slots, int(w.busy.Add(delta)))
 }
 
-// bounded returns a context that does not end with ctx, but after limit, or, once
-// Kill was called, after left.
+// bounded returns a context that outlives ctx: it ends after limit, and left after a call of Kill.
 func (w *Worker) bounded(ctx context.Context, limit, left time.Duration) (context.Context, context.CancelFunc) {
 	out, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	go func() {

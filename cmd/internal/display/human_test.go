@@ -50,6 +50,17 @@ func TestHuman_ResultInFull_Tries(t *testing.T) {
 }
 
 // A push that was left out on purpose does not read as one of nothing.
+func TestHuman_ResultInFull_Elided(t *testing.T) {
+	t.Parallel()
+	var errOut bytes.Buffer
+	NewHuman(Options{Out: &bytes.Buffer{}, Err: &errOut}).ResultInFull(&job.Result{
+		Steps: []job.StepResult{{Index: 0, Name: "first"}, {Index: 299, Name: "last"}}, StepsElided: 298,
+	})
+	if got, want := errOut.String(), "… 298 steps left out …\n"; strings.Count(got, "left out") != 1 || !strings.Contains(got, want) {
+		t.Errorf("got %q, want it to say once %q", got, want)
+	}
+}
+
 func TestHuman_NotSaved(t *testing.T) {
 	var errOut bytes.Buffer
 	NewHuman(Options{Out: &bytes.Buffer{}, Err: &errOut}).Result(&job.Result{Outcome: job.Failed, Workspace: &job.WorkspaceResult{

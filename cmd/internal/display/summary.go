@@ -37,8 +37,13 @@ func (p *Human) result(r *job.Result, changes int) {
 // steps and the output of those that failed.
 func (p *Human) ResultInFull(r *job.Result) {
 	p.say("%s  %s", p.paint(bold, string(r.JobID)), sanitize.Line(r.Name))
+	next := 0
 	for _, s := range r.Steps {
+		if left := s.Index - next; left > 0 {
+			p.say("  %s", p.paint(dim, fmt.Sprintf("… %s left out …", Count(left, "step"))))
+		}
 		p.stepResult(s)
+		next = s.Index + 1
 	}
 	p.result(r, job.MaxChanges)
 }
