@@ -75,7 +75,7 @@ func (a *attempt) accept() (loop.Decider, error) {
 	a.job = j.WithDefaults()
 	a.result.Name, a.result.Labels = j.Name, j.Labels
 	if n := a.delivery.Counts.Infra; n > max(cfg.InfraBudget, 0) {
-		// Only lost leases get it so far: they are charged at the claim, where nobody knows the budget.
+		// Only lost leases take a job beyond its budget: they are charged at the claim, where the budget is not known.
 		return nil, &verdict.Fault{Reason: job.ReasonInfraBudget, Final: true, Err: fmt.Errorf("%d infrastructure failures (InfraBudget %d); this attempt did nothing", n, max(cfg.InfraBudget, 0))}
 	}
 	if err := a.admit(); err != nil {
@@ -103,7 +103,7 @@ func (a *attempt) admit() error {
 	if err != nil {
 		return &verdict.Fault{Reason: job.ReasonSpecInvalid, Final: true, Err: err}
 	}
-	spec.Name, spec.DeadMan, spec.Lifetime = boxName(a.delivery), cfg.Timing.DeadMan, a.lifetime()
+	spec.Name, spec.DeadMan, spec.Lifetime = boxName(a.delivery), cfg.Timing.DeadMan, lifetime(cfg, a.job)
 	var refused container.Denials
 	if err := cfg.Policy.AllowsImage(a.job.Image); err != nil {
 		d, ok := errors.AsType[*container.Denied](err)
@@ -129,14 +129,15 @@ func (a *attempt) admit() error {
 	for _, r := range a.spec.Relaxed {
 		a.result.Relaxed = append(a.result.Relaxed, string(r))
 	}
-	return a.refusal(refused)
+	return refusal(cfg, a.job, refused)
 }
 
-// refusal is the error of what the policy refused, and of a store that is needed and not there. Nil if that is nothing.
-func (a *attempt) refusal(refused container.Denials) error {
+// refusal is the error of what the policy refused, and of a store that j needs and this worker lacks. Nil if that is
+// nothing.
+func refusal(cfg *Config, j *job.Job, refused container.Denials) error {
 	var store error
-	if a.worker.cfg.Store == nil {
-		store = needsStore(a.job)
+	if cfg.Store == nil {
+		store = needsStore(j)
 	}
 	switch {
 	case len(refused) == 0:
@@ -206,17 +207,15 @@ func (a *attempt) checkStep(s *job.Step) error {
 
 // lifetime is how long the box may live at most: every clock of the attempt, one after the other. A command may take its
 // grace twice: at the job's timeout, and at the end of EndingTime.
-func (a *attempt) lifetime() time.Duration {
-	cfg := &a.worker.cfg
-	return box.CreateTimeout + 2*cfg.SyncTimeout + a.job.Timeout.Std() + steps.EndingTime + 2*job.MaxGrace + cfg.CleanupTimeout
+func lifetime(cfg *Config, j *job.Job) time.Duration {
+	return box.CreateTimeout + 2*cfg.SyncTimeout + j.Timeout.Std() + steps.EndingTime + 2*job.MaxGrace + cfg.CleanupTimeout
 }
 
 // loopConfig is what the step loop works with.
 func (a *attempt) loopConfig() steps.Config {
-	cfg := &a.worker.cfg
-	d := a.delivery
+	cfg, d := &a.worker.cfg, a.delivery
 	c := steps.Config{
-		Box: a.box.Sandbox(), Destroy: a.box.Remove, DiskLimited: a.diskLimited(),
+		Box: a.box.Sandbox(), Destroy: a.box.Remove, DiskLimited: a.spec.Resources.Disk > 0,
 		Events: a.events, Observer: cfg.Observer, Log: a.log, Excerpt: cfg.Excerpt,
 		Logs: steps.Logs{
 			Store: cfg.Store, Limit: cfg.StepLogLimit,

@@ -2,8 +2,6 @@ package runner
 
 import (
 	"context"
-	"errors"
-	"time"
 
 	"go.uber.org/zap"
 
@@ -26,9 +24,9 @@ type attempt struct {
 	hold   *hold // of the job, while it is ours
 	events *events.Stream
 	box    *box.Box
-	result job.Result // but for the steps and the workspace, which know their own
+	result job.Result // the steps and the workspace are added at its end
 
-	// Of what accept has accepted; nil before.
+	// What accept has accepted; nil before.
 	job       *job.Job // with its defaults
 	spec      container.Spec
 	workspace *workspace.Workspace
@@ -41,16 +39,15 @@ func (w *Worker) serve(root context.Context, lease job.Lease) {
 	a := w.newAttempt(lease)
 	a.hold = startHold(root, lease, w.cfg.Timing, a.result.StartedAt, w.cfg.Observer)
 	defer a.hold.release()
-	a.events = events.Start(a.hold.ctx, events.Sink{Emit: lease.Emit, Count: w.cfg.Observer.LogBytes})
+	a.events = events.Start(a.hold.ctx, events.Sink{Emit: lease.Emit, Count: w.cfg.Observer.LogBytes}) //nolint:contextcheck // hold.ctx is root's
 	defer a.events.Close()
 	defer a.hold.stop()
-	defer a.box.Watch(a.hold.ctx, stopGraceFor, w.killed)()
-	defer a.waitForLogs()
-	defer a.box.Remove(root) // again, in case that something below panics
+	defer a.box.Watch(a.hold.ctx, stopGraceFor, w.killed)() //nolint:contextcheck // hold.ctx is root's
+	defer a.box.Remove(root) // again, in case something below panics
 
 	v := a.run()
 	a.waitForLogs()
-	if err := verdict.Recovered(func() error { a.settle(v); return nil }); err != nil {
+	if err := verdict.Recovered(func() error { a.settle(v); return nil }); err != nil { //nolint:contextcheck // as above
 		a.log.Error("end attempt", zap.Error(err))
 	}
 }
@@ -105,19 +102,8 @@ func afterPush(steps, push verdict.Verdict) verdict.Verdict {
 	case steps.Outcome == job.Succeeded, push.Reason == job.ReasonLeaseLost, push.Reason == job.ReasonDrained:
 		return push
 	case steps.Reason == push.Reason:
-		return steps // ended from outside already, before the push
+		return steps // the attempt was ended from outside before the push
 	}
 	steps.Message += "; the workspace was not saved either: " + push.Message
 	return steps
-}
-
-// stopGrace is how long a running command may react to TERM once the worker stops, whatever grace its step asks for.
-const stopGrace = 10 * time.Second
-
-// stopGraceFor is how long a box outlives the hold on its job, which ended for cause.
-func stopGraceFor(cause error) time.Duration {
-	if errors.Is(cause, verdict.ErrSoftStop) {
-		return stopGrace
-	}
-	return 0
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -159,8 +160,8 @@ func TestDecider_Turns(t *testing.T) {
 			t.Errorf("got steps %v, want %v", got, want)
 		}
 		for i, s := range r.Steps {
-			if s.Index != i {
-				t.Errorf("step %d has the index %d", i, s.Index)
+			if s.Index != i || s.Name != strconv.Itoa(i+1) {
+				t.Errorf("step %d has the index %d and the name %q", i, s.Index, s.Name)
 			}
 		}
 	})
@@ -232,6 +233,22 @@ func TestDecider_ManyTurns(t *testing.T) {
 		}
 		if gaps != 1 || b.seen.get("step succeeded") != turns {
 			t.Errorf("got %d gaps and %d steps counted; want 1 and %d", gaps, b.seen.get("step succeeded"), turns)
+		}
+	})
+}
+
+// TestDecider_OwnJob: what makes a decider gets a copy of the job; the attempt's own does not change under it.
+func TestDecider_OwnJob(t *testing.T) {
+	t.Parallel()
+	scenario(t, func(b *bundle) {
+		b.cfg.Decider = func(j *job.Job) (loop.Decider, error) {
+			d := loop.Script(slices.Clone(j.Steps))
+			j.Image, j.Timeout, j.Steps[0].Run = "changed", 1, "exit 1"
+			return d, nil
+		}
+		r := b.want(b.do(jobOf(run("sleep 1s"))), job.Succeeded, "")
+		if !strings.Contains(r.ImageDigest, "alpine") {
+			t.Errorf("got the image %s", r.ImageDigest)
 		}
 	})
 }

@@ -132,3 +132,14 @@ func (h *hold) cancelLoop(ctx context.Context) {
 		}
 	}
 }
+
+// stopGrace is how long a running command may react to TERM once the worker stops, whatever grace its step asks for.
+const stopGrace = 10 * time.Second
+
+// stopGraceFor is how long a box outlives the hold on its job, which ended for cause.
+func stopGraceFor(cause error) time.Duration {
+	if errors.Is(cause, verdict.ErrSoftStop) {
+		return stopGrace
+	}
+	return 0
+}

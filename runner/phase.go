@@ -64,7 +64,7 @@ func (a *attempt) phase(ctx context.Context, p phase) (v verdict.Verdict, ok boo
 	}
 	v = verdict.Judge(err, context.Cause(ctx), p.otherwise)
 	if v.Reason == job.ReasonDisk {
-		v.Message = verdict.HintDisk(v.Message, err, a.diskLimited())
+		v.Message = verdict.HintDisk(v.Message, err, a.spec.Resources.Disk > 0)
 	}
 	return v, false
 }
@@ -120,6 +120,3 @@ func (a *attempt) startBox(ctx context.Context) error {
 func (a *attempt) fillWorkspace(ctx context.Context) error {
 	return a.workspace.Fill(ctx, a.box.Sandbox().Files())
 }
-
-// diskLimited reports whether the workspace has a size of its own.
-func (a *attempt) diskLimited() bool { return a.spec.Resources.Disk > 0 }

@@ -181,6 +181,27 @@ func TestSettle_PanicKeepsTheSlot(t *testing.T) {
 	})
 }
 
+// TestSettle_LostAfterTheSteps: what came of the work is not offered to a queue that has given the job to another worker.
+func TestSettle_LostAfterTheSteps(t *testing.T) {
+	t.Parallel()
+	scenario(t, func(b *bundle) {
+		l := newLease(b, jobOf(run("say a")))
+		l.extend = func(context.Context) error { return job.ErrLeaseLost }
+		b.seen.phase = func(phase string) {
+			if phase == phaseSteps {
+				pass(16 * time.Second) // a heartbeat
+			}
+		}
+		b.start()
+		b.queue.leases <- l
+		pass(time.Minute)
+		l.untouched()
+		if b.seen.get("lease lost") != 1 {
+			t.Errorf("got %v, want one lease lost", b.seen.count)
+		}
+	})
+}
+
 func TestWaited(t *testing.T) {
 	t.Parallel()
 	at := func(s int64) time.Time { return time.Unix(1000+s, 0) }

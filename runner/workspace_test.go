@@ -222,6 +222,27 @@ func TestWorkspace_LostCommit(t *testing.T) {
 	}
 }
 
+// TestWorkspace_FirstClaim: without an earlier attempt the store is not asked what that may have left.
+func TestWorkspace_FirstClaim(t *testing.T) {
+	t.Parallel()
+	gets := map[uint64]int{}
+	for _, fence := range []uint64{1, 2} {
+		scenario(t, func(b *bundle) {
+			l := newLease(b, &job.Job{Workspace: &job.Workspace{Prefix: "ws"}, Steps: []job.Step{run("say a")}})
+			l.delivery.Fence = fence
+			b.start()
+			b.queue.leases <- l
+			b.wait(l)
+			b.want(l, job.Succeeded, "")
+			calls, _, _ := b.store.Counts()
+			gets[fence] = calls[wsynctest.OpGet]
+		})
+	}
+	if gets[1] >= gets[2] {
+		t.Errorf("got %d reads at the first claim and %d at the second, want less at the first", gets[1], gets[2])
+	}
+}
+
 // TestWorkspace_NeitherWay: a workspace that is neither restored nor saved is not asked for.
 func TestWorkspace_NeitherWay(t *testing.T) {
 	t.Parallel()

@@ -105,7 +105,7 @@ func (l *Loop) Run(hold, work context.Context) verdict.Verdict {
 	p := &progress{hold: hold, work: work, ctx: work, verdict: verdict.Success(), release: func() {}}
 	defer func() { p.release() }()
 	for p.goesOn() {
-		d, err := l.decider.Next(p.ctx, p.turn)
+		d, err := l.decider.Next(p.ctx, p.turn) //nolint:contextcheck // p.ctx is work, or within hold
 		if err != nil {
 			p.end(verdict.Judge(fmt.Errorf("decide next step: %w", err), context.Cause(p.ctx), job.ReasonInternal))
 			break

@@ -41,7 +41,11 @@ func onABox(t *testing.T, fn func(*testing.T, *mock.Provider, Config, *told)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer box.Remove(context.WithoutCancel(t.Context()))
+		defer func() {
+			if err := box.Remove(context.WithoutCancel(t.Context())); err != nil {
+				t.Errorf("remove: %v", err)
+			}
+		}()
 		if err := box.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
