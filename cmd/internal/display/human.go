@@ -11,14 +11,15 @@ import (
 	"slipway/job"
 )
 
-// Human prints for people. A phase is named when it begins and its duration
-// added when it ends, so that whoever waits sees for what.
+// Human prints for people. It names a phase when the phase begins and adds the
+// duration when it ends, so that a person who waits sees for what. It is not safe for
+// concurrent use.
 type Human struct {
 	opts    Options
 	streams map[string]*stream
 	step    time.Time // start of the running step
 	phase   time.Time // start of the running phase
-	// open: the last line on Err is that of the running phase and has no end yet.
+	// open reports whether the last line on Err is that of the running phase and has no line end yet.
 	open bool
 }
 
@@ -48,8 +49,8 @@ func (p *Human) say(format string, args ...any) {
 	fmt.Fprintf(p.opts.Err, format+"\n", args...)
 }
 
-// close ends every line that has no end yet where we are about to write: that of the
-// running phase, and those of the job's output.
+// close ends the lines that are still open where the next text goes: the line of the
+// running phase, and the last lines of the job's output. with ends the phase's line.
 func (p *Human) close(with string) {
 	for name, s := range p.streams {
 		if s.mid && (p.opts.Quote || name == "stderr") {
@@ -78,7 +79,7 @@ func (p *Human) Submitted(j *job.Job) {
 // Note prints a remark.
 func (p *Human) Note(format string, args ...any) { p.say(format, args...) }
 
-// Event prints one piece of news.
+// Event prints e.
 func (p *Human) Event(e job.Event) {
 	switch e.Kind {
 	case job.EventClaimed:
@@ -106,7 +107,7 @@ func (p *Human) Event(e job.Event) {
 	}
 }
 
-// nextTry says when the attempt after e begins, and how many there can be.
+// nextTry says when the next attempt begins, and how many more there can be.
 func nextTry(e job.Event) string {
 	when := "at once"
 	if wait := e.NotBefore.Sub(e.Time); !e.NotBefore.IsZero() && wait > 0 {
@@ -164,7 +165,7 @@ func (p *Human) stepEnds(e job.Event) {
 	}
 	line := fmt.Sprintf("%s %s%s%s%s", mark(e.Status), statusWord(e.Status), code, took, tries(e.Tries))
 	switch {
-	case e.Status == job.StepCanceled && e.Reason == job.ReasonDrained: // nobody canceled it
+	case e.Status == job.StepCanceled && e.Reason == job.ReasonDrained: // the worker ended it, and no user
 		line = "– stopped" + took + ": the worker stops; the job runs again elsewhere"
 	case e.Status == job.StepSkipped:
 		line = fmt.Sprintf("%s step %d: %s skipped", mark(e.Status), e.Step+1, stepName(e.Name, e.Step))
@@ -172,7 +173,7 @@ func (p *Human) stepEnds(e job.Event) {
 	p.say("  %s", p.paint(statusColor(e.Status), line))
 }
 
-// tries says how often a step was run, if that is worth a word.
+// tries says how often a step was run, if more than once.
 func tries(n int) string {
 	if n < 2 {
 		return ""
@@ -214,7 +215,7 @@ func statusColor(s job.StepStatus) string {
 // stream is one of a step's outputs on its way to the screen.
 type stream struct {
 	clean sanitize.Filter
-	mid   bool // the last line written has no end yet
+	mid   bool // the last line that was written has no line end yet
 }
 
 func (p *Human) output(e job.Event) {
@@ -230,7 +231,7 @@ func (p *Human) output(e job.Event) {
 	}
 	for name, other := range p.streams {
 		if p.opts.Quote && other != s && other.mid {
-			p.endLine(name, other) // both go to one screen
+			p.endLine(name, other) // both streams go to one screen
 		}
 	}
 	text := e.Data
@@ -245,7 +246,7 @@ func (p *Human) write(w io.Writer, s *stream, text []byte) {
 		return
 	}
 	if !p.opts.Quote {
-		_, _ = w.Write(text) // a reader that went away ends us by SIGPIPE
+		_, _ = w.Write(text) // if the reader has gone, SIGPIPE ends the program
 		s.mid = text[len(text)-1] != '\n'
 		return
 	}
@@ -260,13 +261,13 @@ func (p *Human) write(w io.Writer, s *stream, text []byte) {
 	_, _ = w.Write(out.Bytes())
 }
 
-// Flush ends what is still open, for a job that goes on without us.
+// Flush ends the lines that are still open, when printing ends before the job does.
 func (p *Human) Flush() {
 	p.flush()
 	p.close("")
 }
 
-// flush ends the output of a step.
+// flush prints the rest of a step's output and ends its last line.
 func (p *Human) flush() {
 	for name, s := range p.streams {
 		p.write(p.writer(name), s, s.clean.Flush())

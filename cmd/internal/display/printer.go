@@ -8,34 +8,34 @@ import (
 	"slipway/job"
 )
 
-// Printer is told what happens to one job. Its methods are called from one
+// Printer prints what happens to one job. Its methods are called from one
 // goroutine at a time.
 type Printer interface {
-	// Submitted: the job j was accepted.
+	// Submitted prints that the job j was accepted.
 	Submitted(j *job.Job)
-	// Note is a remark of the program itself.
+	// Note prints a remark of the program itself.
 	Note(format string, args ...any)
-	// Event is one piece of news.
+	// Event prints one event of the job.
 	Event(e job.Event)
-	// Result ends the job.
+	// Result prints the job's result. It is the last call.
 	Result(r *job.Result)
 }
 
 // Options say where and how to print.
 type Options struct {
-	// Out gets what the job prints to its stdout, Err its stderr and everything that slipway says.
+	// Out gets what the job prints to its stdout. Err gets the job's stderr and everything that slipway itself prints.
 	Out, Err io.Writer
 	// Color allows colors on Err.
 	Color bool
-	// Raw passes the job's output on as it is. Else it passes a Cleaner.
+	// Raw prints the job's output as it is. Without Raw the output passes a sanitize.Filter.
 	Raw bool
-	// Quote puts a bar before each line of output, so that none can pass for one of ours. Not with Raw.
+	// Quote puts a bar before each line of the job's output, so that a job can't imitate a line of slipway. It has no effect with Raw.
 	Quote bool
 }
 
-// JSON prints one JSON object a line to Out: every piece of news has a "kind", as
-// in job.Event, and the first one is a Submission; the last line is the job.Result, which has
-// none. Remarks go to Err as text.
+// JSON prints one JSON object a line to Out: first a Submission if this program submitted the
+// job, then the job's events, and last the job.Result. All but the result have a "kind".
+// Remarks go to Err as text.
 type JSON struct{ opts Options }
 
 // NewJSON returns a Printer of JSON lines.
@@ -72,7 +72,7 @@ func (p *JSON) line(v any) {
 		fmt.Fprintf(p.opts.Err, "encode %T: %v\n", v, err)
 		return
 	}
-	_, _ = p.opts.Out.Write(append(b, '\n')) // a reader that went away ends us by SIGPIPE
+	_, _ = p.opts.Out.Write(append(b, '\n')) // if the reader has gone, SIGPIPE ends the program
 }
 
 func queueOf(j *job.Job) string {

@@ -12,7 +12,7 @@ import (
 // Result prints how the job ended, and what became of its workspace.
 func (p *Human) Result(r *job.Result) { p.result(r, liveChanges) }
 
-// liveChanges is how many changed paths are listed to somebody who followed the job.
+// liveChanges is how many changed paths are listed after the job was followed.
 const liveChanges = 20
 
 func (p *Human) result(r *job.Result, changes int) {
@@ -33,8 +33,8 @@ func (p *Human) result(r *job.Result, changes int) {
 	}
 }
 
-// ResultInFull prints a result to somebody who did not follow the job: with the
-// steps and the output of those that failed.
+// ResultInFull prints r for a person who did not follow the job: it adds the steps, and the
+// output of those that failed.
 func (p *Human) ResultInFull(r *job.Result) {
 	p.say("%s  %s", p.paint(bold, string(r.JobID)), sanitize.Line(r.Name))
 	next := 0
@@ -123,7 +123,7 @@ func phaseLine(ph job.Phases) string {
 
 func (p *Human) workspace(w *job.WorkspaceResult, most int) {
 	saved := fmt.Sprintf("%s (%s) pushed, %d deleted", Count(w.FilesPushed, "file"), Size(w.BytesPushed), w.FilesDeleted)
-	if w.NotSaved != "" { // not the push of nothing that it looks like
+	if w.NotSaved != "" { // "0 files pushed" would look as if nothing had changed
 		saved = "changes not saved (" + sanitize.Line(w.NotSaved) + ")"
 	}
 	p.say("  workspace %s: %s pulled, %s", sanitize.Line(w.Prefix), Count(w.FilesPulled, "file"), saved)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Short writes a duration as a person would say it.
+// Short writes a duration as a person would, rounded to about three digits.
 func Short(d time.Duration) string {
 	switch {
 	case d <= 0:
@@ -22,7 +22,7 @@ func Short(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// Size writes a number of bytes as a person would say it.
+// Size writes a number of bytes as a person would, such as 1.5 KiB.
 func Size(n int64) string {
 	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
 	f, i := float64(n), 0
@@ -36,7 +36,7 @@ func Size(n int64) string {
 	return fmt.Sprintf("%.1f %s", f, units[i])
 }
 
-// Count writes n things, with an s where it belongs.
+// Count writes n things, with a plural s unless n is 1.
 func Count(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing

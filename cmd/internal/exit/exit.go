@@ -1,5 +1,5 @@
-// Package exit holds the exit codes of slipway's programs: the one place where an
-// outcome or an error becomes a number.
+// Package exit holds the exit codes of slipway's programs. Only here does an outcome or
+// an error become a number.
 package exit
 
 import (
@@ -13,7 +13,7 @@ import (
 const (
 	OK       = 0   // it worked; the job succeeded
 	Failed   = 1   // the job's own command failed; for doctor: a check failed
-	Usage    = 2   // the request makes no sense: flags, settings, an invalid spec, an unknown job, a queue that is not set up
+	Usage    = 2   // the request is wrong: flags, settings, an invalid spec, an unknown job, a queue that is not set up
 	Errored  = 3   // slipway or its surroundings failed, or the job's outcome is errored
 	TimedOut = 124 // the job's or a step's timeout ran out
 	Canceled = 130 // the job was canceled, or the program was interrupted
@@ -29,10 +29,10 @@ const Help = `Exit codes:
   124  the job timed out (its own timeout or that of a step)
   130  the job was canceled, or this program was interrupted`
 
-// Error is an error that knows its exit code.
+// Error is an error with an exit code.
 type Error struct {
 	Code int
-	// Err is what to print. Nil: everything was said already.
+	// Err is what to print. It is nil if everything was printed already.
 	Err error
 }
 
@@ -47,13 +47,13 @@ func (e *Error) Error() string {
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// UsageError makes err one of the caller's own making.
+// UsageError gives err the exit code Usage: the caller made the mistake.
 func UsageError(err error) error { return &Error{Code: Usage, Err: err} }
 
 // Usagef formats a usage error.
 func Usagef(format string, args ...any) error { return UsageError(fmt.Errorf(format, args...)) }
 
-// Silent ends the program with code, without another word.
+// Silent returns an error that ends the program with code and prints nothing. It is nil for OK.
 func Silent(code int) error {
 	if code == OK {
 		return nil
@@ -77,14 +77,14 @@ func Outcome(o job.Outcome) int {
 	}
 }
 
-// Code returns the code of err, and what to print; nil when there is nothing to say.
+// Code returns the exit code of err and the error to print, which is nil if nothing is to be printed.
 func Code(err error) (int, error) {
 	var known *Error
 	switch {
 	case err == nil:
 		return OK, nil
 	case errors.As(err, &known):
-		if known.Err == nil && err == error(known) { //nolint:errorlint // one that is joined with another has something to say
+		if known.Err == nil && err == error(known) { //nolint:errorlint // an error that is joined with another one has a text to print
 			return known.Code, nil
 		}
 		return known.Code, err
