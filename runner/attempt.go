@@ -43,7 +43,7 @@ func (w *Worker) serve(root context.Context, lease job.Lease) {
 	defer a.events.Close()
 	defer a.hold.stop()
 	defer a.box.Watch(a.hold.ctx, stopGraceFor, w.killed)() //nolint:contextcheck // hold.ctx is root's
-	defer a.box.Remove(root) // again, in case something below panics
+	defer a.box.Remove(root)                                // again, in case something below panics
 
 	v := a.run()
 	a.waitForLogs()

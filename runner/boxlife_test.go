@@ -79,6 +79,7 @@ func TestReaper_Bounded(t *testing.T) {
 		b.boxes.listing = func(ctx context.Context) error { rounds++; return hang(ctx) }
 		b.start()
 		pass(2*(reapTimeout+reapInterval) + time.Second)
+		synctest.Wait()
 		if rounds != 3 {
 			t.Errorf("got %d rounds, want 3", rounds)
 		}

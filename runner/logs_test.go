@@ -106,6 +106,9 @@ func TestResultFits(t *testing.T) {
 			j.Steps = append(j.Steps, job.Step{Run: "x", ContinueOnError: true})
 		}
 		r := b.want(b.do(&j), job.Succeeded, "")
+		if len(r.Steps) != job.MaxSteps || r.StepsElided != 0 {
+			t.Errorf("got %d steps and %d elided, want all steps of the script", len(r.Steps), r.StepsElided)
+		}
 		data := mustJSON(t, r)
 		if len(data) > 900<<10 {
 			t.Errorf("the result takes %d bytes, want less than a message's 1 MiB", len(data))

@@ -147,6 +147,22 @@ func TestStream_ReaderGone(t *testing.T) {
 	})
 }
 
+// TestStream_Copies: a box's buffer is used again while its events wait.
+func TestStream_Copies(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, r := stream(t, nil)
+		p := []byte("ab")
+		e.Output(0, "stdout", p[:1])
+		e.Output(0, "stdout", p[1:])
+		copy(p, "xy")
+		e.Close()
+		if len(r.events) != 1 || string(r.events[0].Data) != "ab" {
+			t.Errorf("got %v, want one event with ab", r.events)
+		}
+	})
+}
+
 // TestStream_OneBatchAtATime: a flush waits for the batch that is under way, so that events stay in order.
 func TestStream_OneBatchAtATime(t *testing.T) {
 	t.Parallel()
