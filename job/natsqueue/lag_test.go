@@ -78,13 +78,7 @@ func TestLostConfirmation(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			srv, err := natsserver.Start(natsserver.Options{Dir: t.TempDir(), NoListen: true})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(srv.Close)
-			slow := &lagging{Server: srv}
-			b := setup(t, unhurried, func(c *natsqueue.Config) { c.InProcess = slow })
+			b, slow := setupLagging(t)
 			id := b.submit(makeJob())
 			l := b.mustNext(b.join(t, "w1"))
 			slow.holdUp(5500 * time.Millisecond) // longer than one try
@@ -100,4 +94,27 @@ func TestLostConfirmation(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The same for a cancel of a waiting job: by its own write the job must not look as if it had been canceled before.
+func TestLostConfirmationOfACancel(t *testing.T) {
+	t.Parallel()
+	b, slow := setupLagging(t)
+	id := b.submit(makeJob())
+	slow.holdUp(5500 * time.Millisecond)
+	if met, err := b.conn.Client().Cancel(t.Context(), id, job.Cancel); err != nil || met != job.StateQueued {
+		t.Errorf("Cancel: got %q, %v; want the state that it met, queued", met, err)
+	}
+}
+
+// setupLagging makes a queue on a server whose answers can be held up.
+func setupLagging(t *testing.T) (*bundle, *lagging) {
+	t.Helper()
+	srv, err := natsserver.Start(natsserver.Options{Dir: t.TempDir(), NoListen: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(srv.Close)
+	slow := &lagging{Server: srv}
+	return setup(t, unhurried, func(c *natsqueue.Config) { c.InProcess = slow }), slow
 }
