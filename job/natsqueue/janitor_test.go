@@ -41,8 +41,10 @@ func TestJanitor(t *testing.T) {
 
 func look(t *testing.T, s *natsqueue.Sweep, times int) {
 	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), standstill)
+	defer cancel()
 	for range times {
-		if err := s.Look(t.Context()); err != nil {
+		if err := s.Look(ctx); err != nil {
 			t.Fatalf("Look: %v", err)
 		}
 	}

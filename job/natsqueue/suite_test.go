@@ -107,11 +107,17 @@ func setup(t testing.TB, edits ...func(*natsqueue.Config)) *bundle {
 		*c = job.Timing{DeadMan: b.bound(c.DeadMan), Lease: b.bound(c.Lease), AckWait: b.bound(c.AckWait), Heartbeat: b.bound(c.Heartbeat)}
 	}
 	b.conn = b.connect()
-	if err := b.conn.Setup(t.Context()); err != nil {
+	ctx, cancel := context.WithTimeout(t.Context(), standstill)
+	defer cancel()
+	if err := b.conn.Setup(ctx); err != nil {
 		t.Fatalf("Setup: %v", err)
 	}
 	return b
 }
+
+// standstill bounds what a test needs before it begins. A disk that others keep busy can hold every write up for longer
+// than the 15 s of a call without a deadline.
+const standstill = 2 * time.Minute
 
 // bound stretches d, which is generous on a quiet machine, to what this one can do.
 func (b *bundle) bound(d time.Duration) time.Duration { return time.Duration(b.slack * float64(d)) }
@@ -172,7 +178,9 @@ func (b *bundle) connect() *natsqueue.Conn {
 func (b *bundle) join(t testing.TB, name string) *natsqueue.Consumer {
 	t.Helper()
 	conn := b.connect()
-	c, err := conn.Consumer(t.Context(), natsqueue.ConsumerConfig{Worker: name})
+	ctx, cancel := context.WithTimeout(t.Context(), standstill)
+	defer cancel()
+	c, err := conn.Consumer(ctx, natsqueue.ConsumerConfig{Worker: name})
 	if err != nil {
 		t.Fatalf("Consumer %s: %v", name, err)
 	}
