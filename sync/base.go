@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// Base is what a Pull restored, and what a Push compares with. Only Pull and Open make
-// useful ones. It also remembers the stats of the restored files, so that a Push reads
-// only what changed. A successful Push moves it on to the new head. One Push at a time uses it.
+// Base is what a Pull restored and what a Push compares with; Pull and Open return it. It remembers the stats of the
+// restored files, so that a Push reads only what changed. A successful Push moves it on to the new head. One Push at a
+// time uses it.
 type Base struct {
 	// Prefix of the workspace in the store.
 	Prefix string
@@ -42,8 +42,7 @@ func (b *Base) entries() map[string]*entry {
 	return b.index
 }
 
-// Open reads the head at prefix without restoring anything: what a Push without a Pull
-// compares with. Errors: ErrState, ErrUnsupported and those of the store.
+// Open reads the head at prefix and restores nothing. A Push without a Pull compares with it. Errors: ErrState, ErrUnsupported and those of the store.
 func (s *Syncer) Open(ctx context.Context, prefix string) (*Base, error) {
 	prefix, err := cleanPrefix(prefix)
 	if err != nil {
@@ -90,8 +89,8 @@ func (s *Syncer) readState(ctx context.Context, what, key string) (head, error) 
 	return head{etag: obj.ETag, commit: obj.Metadata["commit"], state: state}, nil
 }
 
-// cleanPrefix checks a workspace's place in the store, and ends it with a slash. Whatever it lets through is
-// the same key on every server: some normalise "a//b" or "a/../b" into another workspace's.
+// cleanPrefix checks a workspace's place in the store, and ends it with a slash. A prefix that it accepts is the same
+// key on every server; some servers turn "a//b" or "a/../b" into the key of another workspace.
 func cleanPrefix(prefix string) (string, error) {
 	trimmed := strings.TrimSuffix(prefix, "/")
 	for part := range strings.SplitSeq(trimmed, "/") {

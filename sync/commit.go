@@ -19,9 +19,9 @@ const (
 	versionTime = "20060102T150405.000Z"
 )
 
-// commit makes next the head: first an immutable copy of it, then the head itself, if it is
-// still base's. A reply that doesn't come, or that says 412, proves nothing: the reply to an
-// earlier try may be what was lost, so that the winner is told that it lost. Only what the head says counts.
+// commit makes next the head. It writes an immutable copy first, then the head itself if that still is base's. A missing
+// reply proves nothing, and neither does ErrPrecondition: an earlier try may have won and lost its reply, and the next
+// try is then refused because of it. So commit reads the head and believes that alone.
 func (p *push) commit(ctx context.Context, next *state) (etag string, err error) {
 	data := next.encode()
 	if limit := p.syncer.opts.MaxStateBytes; int64(len(data)) > limit {
@@ -50,7 +50,7 @@ func (p *push) commit(ctx context.Context, next *state) (etag string, err error)
 	return "", err
 }
 
-// putVersion writes the immutable copy. Its name is ours alone, so that one that exists is an earlier try's.
+// putVersion writes the immutable copy. No other push has its name, so an object of that name is an earlier try's.
 func (p *push) putVersion(ctx context.Context, key string, data []byte, create PutOptions) (err error) {
 	for try := range commitTries {
 		if err := sleep(ctx, backoff(try)); err != nil {
@@ -84,8 +84,8 @@ func (p *push) sameVersion(ctx context.Context, key string, data []byte) error {
 	return nil
 }
 
-// readBack finds out what a head write did that was not confirmed. settled is false if the head is
-// still base's, so that the write can be sent again. The context may have ended; the answer is wanted all the same.
+// readBack finds out whether an unconfirmed write of the head took effect. settled is false if the head still is base's,
+// so that the write can be sent again. It has a time of its own: whether the commit won matters also after ctx ended.
 func (p *push) readBack(ctx context.Context, next *state, version string, cause error) (etag string, settled bool, err error) {
 	ended := ctx.Err() != nil
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readBackTime)
@@ -101,7 +101,7 @@ func (p *push) readBack(ctx context.Context, next *state, version string, cause 
 	}
 	for _, c := range now.state.Parents {
 		if c == next.Commit {
-			// Ours, and already followed by another: a further push from here has to lose.
+			// Our commit won, and another one followed it. The next push from this base has to lose.
 			return overtaken, true, nil
 		}
 	}
@@ -110,7 +110,7 @@ func (p *push) readBack(ctx context.Context, next *state, version string, cause 
 	}
 	return "", true, &Conflict{
 		Prefix: p.prefix, Base: p.base.Commit, Head: now.state.Commit, HeadWriter: now.state.Writer,
-		Commit: next.Commit, Version: version, Reason: "somebody else committed since the pull",
+		Commit: next.Commit, Version: version, Reason: "another writer committed since the pull",
 	}
 }
 

@@ -1,24 +1,30 @@
-// Package wsync (in the folder sync, since a package of that name would force an
-// alias on everyone who also needs the standard library's) keeps a workspace in
-// an object store. It moves only what changed, and never half of it. It imports
-// the standard library only.
+// Package wsync keeps a workspace in an object store. It lies in the folder sync: a package of that name would clash with
+// the standard library's. A push moves only what changed, and takes effect as a whole or not at all.
 //
 //	          Pull: store → workspace                 Push: workspace → store
-//	head ─► State (validated whole) ─► Tree     Tree ─► scan ─► Diff ─► packs, blobs ─► version ─► head
+//	head ─► state (validated whole) ─► Tree     Tree ─► scan ─► diff ─► packs, blobs ─► version ─► head
 //	                                                                    (immutable)     (create)  (compare-and-set)
 //
 // # Glossary
 //
-//   - Tree: the files, wherever they are: a folder here, or the inside of a box.
-//   - State: the list of them, with checksums, and where each one's bytes are stored. Its
-//     stored form is .sandbox-state, the head, the only object that is ever replaced.
-//   - Entry: one file, folder or link of a State.
-//   - Base: the State that was pulled. Local: the one scanned. Remote: the head now.
-//   - Commit: the ULID of a State. Its parents' follow it in the State.
+//   - Tree: the files of a workspace, in a local folder or inside a box.
+//   - State: the list of the files, with checksums and the place of each file's bytes in the store.
+//   - Head: the object .sandbox-state, which holds the newest state. No other object is ever replaced.
+//   - Version: an immutable copy of each state that was, or was about to become, the head.
+//   - Entry: one file, folder or link of a state.
+//   - Scan: what a walk of the tree found. Base: the state that was pulled, with the stats of its files.
+//   - Commit: the ULID of a state. The state also lists the commits of its ancestors, its parents.
 //   - Pack: a plain tar of small files. Blob: one large file. Both are immutable.
-//   - Fence: the number of the writer's claim; a push with a smaller one than the head's is refused.
+//   - Fence: the number of the writer's claim. A push with a smaller fence than the head's is refused.
 //   - Conflict: the head is not the base any more. Nothing is merged.
 //
-// Implementations of Store: sync/s3store, and the twin in sync/wsynctest, which
-// also holds the suite that every store must pass.
+// # Where to read
+//
+//	contracts     tree.go, store.go, syncer.go
+//	pull          base.go ─► pull.go ─► pull_fetch.go
+//	push          push.go ─► scan.go, diff.go ─► upload.go ─► pack.go, pack_tar.go ─► commit.go; revert.go
+//	the state     state.go, state_check.go, state_parse.go, state_entry.go, state_encode.go, ulid.go
+//
+// Trees: sync/folder, and the box's files in package runner. Stores: sync/s3store, and one in memory in sync/wsynctest.
+// That package also holds the suites that every Tree and every Store must pass.
 package wsync

@@ -13,9 +13,8 @@ import (
 	"sync"
 )
 
-// packer gathers small files in a plain tar, and sends it when it is full. Tar because a
-// person without this program can then still get at the files; a Pull uses the offsets
-// and never reads a header.
+// packer gathers small files in a plain tar, and sends it when it is full. People without this program can unpack a tar;
+// a Pull uses the offsets of the state and never reads a header.
 type packer struct {
 	up      *upload
 	free    chan []byte
@@ -33,8 +32,8 @@ func newPacker(u *upload) *packer {
 	return p
 }
 
-// room returns where n bytes of a file can be read to, so that add finds them in their place. It
-// waits until fewer than the allowed number of packs are in memory.
+// room returns the place in the pack for the n bytes of a file, which add then finds there. It waits while as many packs
+// as allowed are in memory.
 func (p *packer) room(n int64) ([]byte, error) {
 	if p.buf == nil {
 		select {
@@ -61,7 +60,7 @@ func (p *packer) fresh() []byte {
 	return make([]byte, 0, need)
 }
 
-// add appends the file whose content lies in what room returned, and notes in its entry where that is.
+// add appends the file whose content the caller read into room's buffer, and notes its place in the entry.
 func (p *packer) add(e *entry, content []byte) error {
 	if len(p.entries) == 0 {
 		p.index = len(p.up.packs)
@@ -110,13 +109,13 @@ func (p *packer) flush() error {
 		hashed.Wait()
 		if err == nil {
 			p.free <- buf[:0]
-		} // else it is left alone: a call that was given up may still read it
+		} // else the buffer is not used again: a call that was given up may still read it
 		return err
 	})
 }
 
-// release gives the buffers to the next sync, once all uploads are done: to get fresh memory
-// of their size from the system takes as long as to fill it.
+// release gives the buffers to the next sync, once all uploads are done. Fresh memory of their size costs as much time as
+// filling it.
 func (p *packer) release() {
 	close(p.free)
 	for buf := range p.free {
@@ -138,8 +137,8 @@ func (p *packer) recordSums() {
 
 var errChanged = errors.New("file changed while it was sent")
 
-// hashingReader hashes what passes. If want is set, the last bytes are given out only
-// if all of them have that checksum.
+// hashingReader hashes the bytes that pass. If want is set, it gives out the last bytes only if all of them together have
+// that checksum.
 type hashingReader struct {
 	r        io.Reader
 	md5, sha hash.Hash

@@ -14,12 +14,12 @@ import (
 	"slipway/sync/internal/parallel"
 )
 
-// Pull restores the workspace at prefix into the empty tree. A workspace that does not
-// exist yet is an empty one. The whole state is checked before the first entry is made; if
-// anything fails later, the tree is incomplete and has to be thrown away.
+// Pull restores the workspace at prefix into tree, which has to be empty. A workspace that does not exist yet is empty.
+// The whole state is checked before the first entry is made. If anything fails later, the tree is incomplete and has to
+// be thrown away.
 //
-// Errors: ErrState and ErrUnsupported for the state, ErrCorrupt naming the object whose
-// content is not what the state says, and those of the store and the tree.
+// Errors: ErrState and ErrUnsupported for the state; ErrCorrupt, with the object whose content differs from the state;
+// and those of the store and the tree.
 func (s *Syncer) Pull(ctx context.Context, prefix string, tree Tree) (*Base, Pulled, error) {
 	base, err := s.Open(ctx, prefix)
 	if err != nil || base.state == nil {
@@ -28,7 +28,7 @@ func (s *Syncer) Pull(ctx context.Context, prefix string, tree Tree) (*Base, Pul
 	p := &pull{syncer: s, base: base, state: base.state}
 	nodes, err := tree.WriteAll(ctx, p.entries(ctx))
 	if p.err != nil {
-		err = p.err // the cause; a tree may tell less
+		err = p.err // the cause: a tree may lose it
 	}
 	if err != nil {
 		return nil, Pulled{}, fmt.Errorf("restore the workspace %s: %w", base.Prefix, err)
@@ -49,8 +49,8 @@ type pull struct {
 	sent   []*entry // what was handed to the tree; nil for folders
 }
 
-// entries yields the whole workspace in the order in which it is safe to make: folders, files, and links last. While
-// files are written no component of a path can be a link.
+// entries yields the whole workspace in a safe order: folders, files, and links last. So no component of a path is a link
+// while files are written.
 func (p *pull) entries(ctx context.Context) iter.Seq2[NewNode, error] {
 	return func(yield func(NewNode, error) bool) {
 		for _, part := range []func(func(NewNode, error) bool) bool{
@@ -65,7 +65,8 @@ func (p *pull) entries(ctx context.Context) iter.Seq2[NewNode, error] {
 	}
 }
 
-// folders yields every folder, also those that the state only implies.
+// folders yields every folder. A state lists a folder only if it is empty or has a mode of its own; the others are known
+// from what they hold.
 func (p *pull) folders(yield func(NewNode, error) bool) bool {
 	seen := map[string]bool{"": true}
 	var parents func(dir string) bool
@@ -95,7 +96,7 @@ func (p *pull) folder(yield func(NewNode, error) bool, path string, mode uint32)
 	return p.yield(yield, nil, NewNode{Path: path, Type: TypeDir, Mode: fs.FileMode(mode & 0o777)})
 }
 
-// files yields the files pack by pack, then blob by blob; the next packs are on their way meanwhile.
+// files yields the files pack by pack, then blob by blob, while it fetches the packs that come next.
 func (p *pull) files(ctx context.Context, yield func(NewNode, error) bool) bool {
 	var empty, blobs []*entry
 	packs := make([]packFetch, len(p.state.Packs))
@@ -168,8 +169,8 @@ func (p *pull) fail(yield func(NewNode, error) bool, err error) bool {
 	return false
 }
 
-// remember keeps the stats of what was written. The latest change time is the file system's clock
-// after the last write, and nobody else writes before Pull returns.
+// remember keeps the stats of the written files. The latest change time among them serves as the file system's clock at
+// the last write; no one else writes before Pull returns.
 func (p *pull) remember(nodes []Node) error {
 	if len(nodes) != len(p.sent) {
 		return fmt.Errorf("the tree made %d entries of %d", len(nodes), len(p.sent))
@@ -193,12 +194,12 @@ func (p *pull) remember(nodes []Node) error {
 	return nil
 }
 
-// corrupt says which object is not what the state says.
+// corrupt is the error for an object whose content differs from the state.
 func corrupt(key, format string, args ...any) error {
 	return fmt.Errorf("object %s: %w: %s", key, ErrCorrupt, fmt.Sprintf(format, args...))
 }
 
-// missing turns the absence of an object that the state names into what it is.
+// missing turns ErrNotFound, for an object that the state names, into ErrCorrupt.
 func missing(key string, err error) error {
 	if errors.Is(err, ErrNotFound) {
 		return corrupt(key, "it is missing")

@@ -18,7 +18,7 @@ import (
 const (
 	// rangeGap is the gap up to which two ranges of a pack are fetched as one.
 	rangeGap = 64 << 10
-	// smallPack and maxSpans: what is cheaper to fetch whole.
+	// A pack of at most smallPack bytes, or one with more than maxSpans ranges, is cheaper to fetch whole.
 	smallPack = 256 << 10
 	maxSpans  = 64
 	// bodyTries is how often a body that breaks off is asked for again.
@@ -37,8 +37,8 @@ type fetchedPack struct {
 	content [][]byte
 }
 
-// fetchPack gets a pack whole, or, if most of it is dead, the living ranges of it. Everything is
-// verified here, in parallel with the writing.
+// fetchPack gets a pack whole or, if most of it is dead, only the ranges that are wanted. It verifies everything, in
+// parallel with the writing of earlier packs.
 func (p *pull) fetchPack(ctx context.Context, f packFetch) (fetchedPack, error) {
 	key := p.base.Prefix + "packs/" + f.pack.ID
 	slices.SortFunc(f.entries, func(a, b *entry) int { return int(a.Off - b.Off) })
@@ -68,8 +68,8 @@ func (p *pull) fetchPack(ctx context.Context, f packFetch) (fetchedPack, error) 
 // span is a range of a pack.
 type span struct{ off, end int64 }
 
-// spans merges what is wanted into ranges: one of all if at least half is. Entries are sorted by
-// offset; those that overlap share a range, so that each lies within one.
+// spans merges the wanted entries, sorted by offset, into ranges. Entries that overlap share a range, so each lies within
+// one. If at least half of the pack is wanted, the range is the whole pack.
 func (f *packFetch) spans() []span {
 	var out []span
 	live := int64(0)
@@ -165,8 +165,8 @@ func (p *pull) fetchBlob(ctx context.Context, e *entry) ([]byte, error) {
 	return data, nil
 }
 
-// blobReader streams one large blob. A body that breaks off goes on where it stopped; the
-// last bytes are given out only if the checksum is right.
+// blobReader streams one large blob. After a body broke off it asks for the rest. It gives out the last bytes only if the
+// checksum is right.
 type blobReader struct {
 	p     *pull
 	ctx   context.Context
@@ -186,7 +186,7 @@ func (p *pull) openBlob(ctx context.Context, e *entry) *blobReader {
 	return r
 }
 
-// Read implements io.Reader. Its errors are also the pull's, since a tree may wrap them beyond recognition.
+// Read implements io.Reader. It also notes its error in the pull, since a tree may lose it.
 func (r *blobReader) Read(b []byte) (int, error) {
 	n, err := r.read(b)
 	if err != nil && !errors.Is(err, io.EOF) && r.p.err == nil {

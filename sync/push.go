@@ -8,15 +8,13 @@ import (
 	"time"
 )
 
-// Push saves what changed in tree since base, and moves base on to the new head. Packs and
-// blobs go first, under names that nothing else has; the head is replaced last, if it is
-// still the one of base. Whatever breaks in between leaves the old state whole. If nothing
-// changed, nothing is written.
+// Push saves what changed in tree since base, and moves base on to the new head. Packs and blobs go first, under new
+// names; the head is replaced last, and only if it still is base's. A failure in between leaves the old state whole. If
+// nothing changed, nothing is written.
 //
-// Errors: *Conflict if somebody else committed since the pull; ErrMassDelete if more than
-// half of the files (and over 100), or everything, would be deleted without
-// AllowMassDelete; ErrTooLarge; and those of the store and the tree. After an ErrUnavailable or
-// the context's error the new state may have become the head all the same: Open tells.
+// Errors: *Conflict if another writer committed since the pull; ErrMassDelete if more than half of the entries (and over
+// 100), or all of them, would be deleted without AllowMassDelete; ErrTooLarge; and those of the store and the tree.
+// After an ErrUnavailable or the context's error the new state may be the head all the same: Open tells.
 func (s *Syncer) Push(ctx context.Context, base *Base, tree Tree, opts PushOptions) (Pushed, error) {
 	if base == nil {
 		return Pushed{}, errors.New("push the workspace: no base: use what Pull or Open returned")
@@ -80,8 +78,8 @@ func (p *push) changes() []Change {
 	return diff(p.base.files(), p.scan.entries)
 }
 
-// checkFence refuses an older attempt of the job that wrote the head. Other jobs' claims say nothing about
-// who may write next; the compare-and-set does.
+// checkFence refuses an older attempt of the job that wrote the head. Fences of different jobs can't be compared; there
+// the compare-and-set decides.
 func (p *push) checkFence() error {
 	if p.base.state == nil {
 		return nil
@@ -96,7 +94,8 @@ func (p *push) checkFence() error {
 	}
 }
 
-// checkMassDelete: a mount that failed and a folder that was wiped look like a wish to delete everything.
+// checkMassDelete refuses a push that deletes most of the workspace: a mount that failed, or a folder that was wiped, would
+// otherwise empty the store.
 func (p *push) checkMassDelete(changes []Change) error {
 	if p.opts.AllowMassDelete {
 		return nil
@@ -131,7 +130,7 @@ func (p *push) commitChanges(ctx context.Context) error {
 	return nil
 }
 
-// commitTime is now, but after base's commit: versions sort by it.
+// commitTime is now, or just after base's commit if the clock is behind that: versions sort by it.
 func (p *push) commitTime() time.Time {
 	now := p.syncer.now().UTC()
 	if p.base.state != nil && !now.After(p.base.state.CreatedAt) {
@@ -194,9 +193,8 @@ const (
 	keepPacks = 32
 )
 
-// repack marks files for a new upload so that the number of packs, and what is dead in them, stays
-// bounded: a Pull of many small pushes would otherwise be as slow as one object per file. The
-// bytes come from the tree, not from the store.
+// repack marks files for a new upload, so that the number of packs and the dead bytes in them stay bounded. Without it
+// a Pull after many small pushes would be as slow as one object per file. The bytes come from the tree, not from the store.
 func (p *push) repack() {
 	live := make([]int64, len(p.packs))
 	for i := range p.scan.entries {

@@ -6,13 +6,12 @@ import (
 	"strings"
 )
 
-// Revert takes back what earlier attempts of w's job saved at prefix: one that died
-// between its push and its result has left files that nobody decided for, and the next
-// attempt would do its work on top of its own. The head becomes, as a new commit, what it was before the job
-// first wrote it. It reports whether there was anything to take back.
+// Revert takes back what earlier attempts of w's job saved at prefix. An attempt may have pushed and died before its
+// result; without a Revert the next attempt would start from that push. The head becomes, as a new commit, what it was
+// before the job first wrote it. Revert reports whether there was anything to take back.
 //
-// Errors: *Conflict if somebody else commits meanwhile, ErrState, ErrUnsupported, ErrCorrupt if
-// the version to go back to is missing, and those of the store. Like a Push it may be repeated.
+// Errors: *Conflict if another writer commits meanwhile; ErrState; ErrUnsupported; ErrCorrupt if the version to go back
+// to is missing; and those of the store. It may be repeated like a Push.
 func (s *Syncer) Revert(ctx context.Context, prefix string, w Writer) (bool, error) {
 	base, err := s.Open(ctx, prefix)
 	if err != nil {

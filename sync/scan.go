@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// signature is what stat tells about a file whose content is known. All four have to be
-// equal for the content to be believed unchanged: measured, size and mtime miss a rename over
-// the file, or a time that was put back, nearly always; ctime misses a quick rename; with the inode none was missed.
+// signature is what stat tells about a file whose content is known. The content counts as unchanged if all four are
+// equal. Measured: size and mtime nearly always miss a rename over the file and a time that was put back; with ctime a
+// quick rename is missed; with the inode nothing was.
 type signature struct {
 	size, mtime, ctime int64
 	inode              uint64
@@ -22,12 +22,12 @@ func signatureOf(n *Node) signature {
 	return signature{n.Size, n.ModTime, n.ChangeTime, n.Inode}
 }
 
-// racyGuard is how much older than the look at it a file has to be for its signature to be worth
-// anything: within one tick of the file system's clock a second change leaves the same times. Ticks are 1 to 10 ms.
+// racyGuard is how old a file's times have to be when it is looked at. Within one tick of the file system's clock, 1 to
+// 10 ms, a second change leaves the same times, so the signature of a younger file proves nothing.
 const racyGuard = int64(20 * time.Millisecond)
 
-// trustworthy tells whether a signature that was taken when the file system's clock
-// was at least now will differ after any later change. A racy one is not kept, so that the file is read again.
+// trustworthy tells whether the signature will differ after any later change, if the file system's clock was at least now
+// when it was taken. One that is not trustworthy is not kept, so that the next push reads the file again.
 func (s signature) trustworthy(now int64) bool {
 	return s.ctime != 0 && max(s.ctime, s.mtime) < now-racyGuard
 }
@@ -45,7 +45,7 @@ type scan struct {
 	names     int64 // bytes of paths and targets
 }
 
-// scanTree walks tree. What can't be stored is skipped, with the reason; over a limit it gives up.
+// scanTree walks tree. It skips what can't be stored and notes the reason; over a limit it fails.
 func scanTree(ctx context.Context, tree Tree, opts Options) (*scan, error) {
 	s := &scan{nodes: map[string]Node{}, sigs: map[string]signature{}}
 	filled := map[string]bool{} // folders that hold something
@@ -185,7 +185,7 @@ func (s *scan) resolve(ctx context.Context, base *Base, tree Tree) error {
 	return nil
 }
 
-// settle takes what a checksum tells about a file of which base knows old.
+// settle compares a file's checksum with old, base's entry of that path.
 func (s *scan) settle(sum *Sum, old *entry) {
 	e := s.entry(sum.Path)
 	if sum.Err != nil || e == nil || old == nil {
@@ -213,7 +213,7 @@ func (s *scan) entry(path string) *entry {
 	return &s.entries[i]
 }
 
-// dropUnread forgets files that were gone, or could not be read, when their turn came.
+// dropUnread removes the files that were gone or unreadable when they should have been read.
 func (s *scan) dropUnread() {
 	s.entries = slices.DeleteFunc(s.entries, func(e entry) bool { return e.Type == TypeFile && e.dirty })
 }

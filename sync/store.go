@@ -12,8 +12,8 @@ import (
 var (
 	// ErrNotFound: no such object, or no such path.
 	ErrNotFound = errors.New("not found")
-	// ErrPrecondition: the object is not as the condition says. The write did not happen,
-	// unless an earlier try of the same call did it: read back before believing it.
+	// ErrPrecondition: the object is not as the condition says. The write did not happen, unless an earlier try of the
+	// same call did it and its reply was lost: only a read tells.
 	ErrPrecondition = errors.New("precondition failed")
 	// ErrUnavailable: the store does not answer, or not in time. Whether a write happened is unknown.
 	ErrUnavailable = errors.New("store unavailable")
@@ -23,7 +23,7 @@ var (
 	ErrNoBucket = errors.New("bucket not found")
 	// ErrUnsafeStore: the store ignores conditions, so that two writers could overwrite each other.
 	ErrUnsafeStore = errors.New("store ignores conditional writes")
-	// ErrConflict: somebody else committed to the workspace since the pull. See Conflict.
+	// ErrConflict: another writer committed to the workspace since the pull. See Conflict.
 	ErrConflict = errors.New("workspace conflict")
 	// ErrState: a state file breaks a rule. Nothing of it was used.
 	ErrState = errors.New("invalid workspace state")
@@ -33,12 +33,12 @@ var (
 	ErrTooLarge = errors.New("workspace exceeds a limit")
 	// ErrUnsupported: a state that this version can't restore, such as one of another layout.
 	ErrUnsupported = errors.New("not supported by this version")
-	// ErrMassDelete: a push would delete most of the workspace, and nobody said that this is meant.
+	// ErrMassDelete: a push would delete most of the workspace, and PushOptions.AllowMassDelete is not set.
 	ErrMassDelete = errors.New("push would delete most of the workspace")
 )
 
-// Store holds objects. It is safe for concurrent use. It retries by itself what
-// can be repeated without harm; conditional writes are tried once.
+// Store holds objects. It is safe for concurrent use. It tries again by itself what can be repeated without harm. A
+// conditional write is tried once: a second try could be refused because the first one took effect.
 type Store interface {
 	// Get opens an object. The caller closes Body. ErrNotFound.
 	Get(ctx context.Context, key string) (*Object, error)
@@ -50,7 +50,7 @@ type Store interface {
 	// PutStream writes an object whose bytes come once, in parts, without a condition. The object is what
 	// body yields until io.EOF; size is what is expected, and only chooses the parts. If body fails, nothing is written.
 	PutStream(ctx context.Context, key string, body io.Reader, size int64) error
-	// Delete removes objects; what is not there counts as removed.
+	// Delete removes objects. A key without an object counts as removed.
 	Delete(ctx context.Context, keys ...string) error
 	// List yields the objects whose keys begin with prefix, in byte order.
 	List(ctx context.Context, prefix string) iter.Seq2[ObjectInfo, error]

@@ -7,12 +7,12 @@ import (
 
 // Options are the limits and defaults of a Syncer. Zero fields take the default.
 type Options struct {
-	// PackSize is where a pack is closed. Default 8 MiB, at most 16 MiB.
+	// PackSize is the size at which a pack is full. Default 8 MiB, at most 16 MiB.
 	PackSize int64
 	// SmallFile is the size below which a file goes into a pack. Default 256 KiB, at most PackSize.
 	SmallFile int64
-	// Parallel is how many packs are in flight. A Push or a Pull holds one more than that in memory, and what a Tree
-	// writes of earlier ones. Default 4.
+	// Parallel is how many packs are in flight. A Push or a Pull holds one more in memory, and those files of earlier
+	// packs that the Tree has not written yet. Default 4.
 	Parallel int
 	// MaxEntries bounds a workspace. Default 500,000.
 	MaxEntries int
@@ -22,7 +22,7 @@ type Options struct {
 	MaxStateBytes int64
 }
 
-// Writer says who pushes; it is recorded in the state.
+// Writer is the attempt that pushes. The state records it.
 type Writer struct {
 	Worker  string `json:"worker"`
 	Job     string `json:"job"`
@@ -30,9 +30,8 @@ type Writer struct {
 	Fence   uint64 `json:"fence"`
 }
 
-// Syncer moves workspaces between a Store and Trees. It is safe for concurrent
-// use; each workspace should have one holder at a time, and the store's
-// conditions see to it that a second one can't do harm.
+// Syncer moves workspaces between a Store and Trees. It is safe for concurrent use. A workspace should have one holder
+// at a time; the store's conditions keep a second one from doing harm.
 type Syncer struct {
 	store Store
 	opts  Options
@@ -83,15 +82,15 @@ const (
 	Deleted  ChangeKind = "deleted"
 )
 
-// PushOptions say who pushes and what is meant.
+// PushOptions name the writer and allow what is refused otherwise.
 type PushOptions struct {
 	Writer Writer
 	// AllowMassDelete accepts a push that deletes most of the workspace.
 	AllowMassDelete bool
 }
 
-// Conflict is the error of a Push that lost: the head is not the base any more. Nothing was
-// merged and nothing that the head names was touched. errors.Is(err, ErrConflict) holds.
+// Conflict is the error of a Push whose base is not the head any more. Nothing was merged, and no object that the head
+// names was touched. errors.Is(err, ErrConflict) holds.
 type Conflict struct {
 	// Prefix of the workspace.
 	Prefix string
@@ -99,10 +98,10 @@ type Conflict struct {
 	Base, Head string
 	// HeadWriter made Head.
 	HeadWriter Writer
-	// Commit is what this push would have become, Version the object that keeps it; both
-	// empty if it was refused before anything was uploaded.
+	// Commit is the commit that this push made, Version the object that keeps it. Both are empty if the push was refused
+	// before anything was uploaded.
 	Commit, Version string
-	// Reason in words.
+	// Reason is the cause in words.
 	Reason string
 }
 

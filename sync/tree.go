@@ -8,25 +8,28 @@ import (
 	"time"
 )
 
-// Tree is the files of a workspace. Paths are slash-separated, relative, raw
-// bytes. No method follows a symbolic link. A Tree need not be safe for
-// concurrent use by several syncs, but ReadAll's callback may be slow.
-// An error for a path that is gone satisfies errors.Is(err, ErrNotFound); an error of a
-// callback, an iterator or a reader that was handed in comes back wrapped at most.
+// Tree is the files of a workspace. Paths are slash-separated, relative, raw bytes, and at most MaxDepth components
+// deep. No method follows a symbolic link.
+//
+// Callbacks are sequential: a method calls fn for one entry after the other, each time after fn has returned, and
+// never after the method itself has returned. So fn needs no lock; it may be slow. An error of fn ends the method and
+// comes back, wrapped at most. The same holds for the errors of an iterator or a reader that was handed in.
+//
+// The error for a path that is gone satisfies errors.Is(err, ErrNotFound). One sync at a time uses a Tree.
 type Tree interface {
 	// Walk calls fn for every entry but the root, a folder before what it holds,
 	// siblings sorted by name. An entry that can't be read comes with Err set.
 	Walk(ctx context.Context, fn func(Node) error) error
-	// Hash tells the checksums of regular files, in the order of paths.
+	// Hash calls fn with the checksums of regular files, in the order of paths. What can't be read comes with Err set.
 	Hash(ctx context.Context, paths []string, fn func(Sum) error) error
-	// ReadAll opens regular files, in the order of paths. What fn leaves unread is skipped.
+	// ReadAll calls fn with each of the regular files open, in the order of paths, and closes it when fn returns. What
+	// can't be opened comes with Err set; what fn leaves unread is skipped.
 	ReadAll(ctx context.Context, paths []string, fn func(Content) error) error
-	// WriteAll makes entries as they come, a folder before what it holds, and
-	// returns them as they are afterwards, in the same order. Existing non-folders are replaced. No path comes twice.
-	// A folder takes its mode only when all is written, the deepest first, so that one without the
-	// right to write can be filled.
+	// WriteAll makes the entries and returns them as they are afterwards, in the same order. A folder comes before what
+	// it holds, and no path comes twice. What exists is replaced unless it is a folder. A folder takes its mode when all
+	// is written, the deepest first, so that a folder without the right to write can be filled.
 	WriteAll(ctx context.Context, entries iter.Seq2[NewNode, error]) ([]Node, error)
-	// Remove deletes entries with all that they hold; what is not there counts as removed.
+	// Remove deletes entries with all that they hold. A path that does not exist counts as removed.
 	Remove(ctx context.Context, paths []string) error
 }
 
@@ -49,13 +52,13 @@ type Node struct {
 	// Mode: nine permission bits and setuid, setgid, sticky as in a Unix mode.
 	Mode       uint32
 	ModTime    int64 // Unix nanoseconds
-	ChangeTime int64 // Unix nanoseconds; 0 where unknown, or no proof that the content is the same
+	ChangeTime int64 // Unix nanoseconds; 0: unknown, or the file can change without it
 	Inode      uint64
 	Target     string
 	Err        error
 }
 
-// Sum is the content of a regular file in short.
+// Sum is the size and the checksums of a regular file.
 type Sum struct {
 	Path   string
 	Size   int64

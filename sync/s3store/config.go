@@ -40,7 +40,7 @@ type Config struct {
 	AccessKey, SecretKey string
 	// SessionToken goes with temporary keys.
 	SessionToken string
-	// PathStyle puts the bucket into the path, not into the host's name. It is always on for a server of one's own (Endpoint set).
+	// PathStyle puts the bucket into the path, not into the host's name. With an Endpoint it is always on.
 	PathStyle bool
 	// HTTPClient replaces the default one, for tests and proxies.
 	HTTPClient *http.Client
@@ -68,9 +68,10 @@ func named(field string, err error) error {
 	return fmt.Errorf("%s: %w", field, err)
 }
 
-// The checks of single values, for whoever reads them under names of their own. Their errors say what is wanted.
+// The Check functions check single values for a program that has its own names for the settings. Their errors name no
+// setting and say which values are accepted.
 
-// CheckEndpoint wants the URL of a server.
+// CheckEndpoint accepts the URL of a server.
 func CheckEndpoint(endpoint string) error {
 	const want = "want a URL such as http://127.0.0.1:7070"
 	u, err := url.Parse(endpoint)
@@ -93,7 +94,7 @@ var (
 	regionRE = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
 )
 
-// CheckBucket wants the name of a bucket.
+// CheckBucket accepts the name of a bucket.
 func CheckBucket(bucket string) error {
 	switch {
 	case bucket == "":
@@ -104,7 +105,7 @@ func CheckBucket(bucket string) error {
 	return nil
 }
 
-// CheckRegion wants the name of a region.
+// CheckRegion accepts the name of a region.
 func CheckRegion(region string) error {
 	if !regionRE.MatchString(region) {
 		return fmt.Errorf("want a region such as us-east-1, not %.100q", region)
@@ -112,7 +113,8 @@ func CheckRegion(region string) error {
 	return nil
 }
 
-// CheckKey refuses what was copied with a key: the server would only say that it does not know it.
+// CheckKey refuses a key with white space or control characters, which were copied by mistake. The server would only say
+// that it does not know the key.
 func CheckKey(key string) error {
 	if strings.ContainsFunc(key, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
 		return errors.New("must not contain a space or a line break")

@@ -5,10 +5,10 @@
 //
 // # Glossary
 //
-//   - Conditional write: a PUT with If-Match or If-None-Match. It is tried once, since the SDK's own retry tells
-//     the winner that it lost when the first reply got lost; the caller reads back.
+//   - Conditional write: a PUT with If-Match or If-None-Match. It is tried once. If the reply of a first try got lost,
+//     a second one would be refused because the first took effect; the caller reads the object instead.
 //   - Self-test: proof, on the real bucket, that the server keeps conditions and checks bodies.
-//     There are servers that accept conditions and ignore them.
+//     Some servers accept conditions and ignore them.
 //
 // Checksums: the SDK's own are off, since partial servers fail on them. A body goes out under its signed
 // SHA-256 if the self-test has seen the server compare it, else with a Content-MD5; wsync checks what it reads.

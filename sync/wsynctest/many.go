@@ -3,10 +3,44 @@ package wsynctest
 import (
 	"fmt"
 	"io/fs"
+	"runtime"
 	"strings"
+	"sync/atomic"
 
 	wsync "slipway/sync"
 )
+
+// sequential: callbacks come one after the other, and none after its method has returned.
+func (s *treeSuite) sequential() {
+	nodes := []wsync.NewNode{Dir("d")}
+	var paths []string
+	for i := range 100 {
+		paths = append(paths, fmt.Sprintf("d/f%03d", i))
+		nodes = append(nodes, File(paths[i], fmt.Sprint("content of ", i)))
+	}
+	s.write(nodes...)
+	var running, calls atomic.Int32
+	enter := func() error {
+		if running.Add(1) > 1 {
+			s.Error("two callbacks at once")
+		}
+		runtime.Gosched() // gives another one the chance
+		running.Add(-1)
+		calls.Add(1)
+		return nil
+	}
+	for name, call := range map[string]func() error{
+		"Walk":    func() error { return s.tree.Walk(s.Context(), func(wsync.Node) error { return enter() }) },
+		"Hash":    func() error { return s.tree.Hash(s.Context(), paths, func(wsync.Sum) error { return enter() }) },
+		"ReadAll": func() error { return s.tree.ReadAll(s.Context(), paths, func(wsync.Content) error { return enter() }) },
+	} {
+		calls.Store(0)
+		err := call()
+		if got := calls.Load(); err != nil || int(got) < len(paths) {
+			s.Errorf("%s: got error %v and %d calls when it returned, want %d or one more", name, err, got, len(paths))
+		}
+	}
+}
 
 // many: files in memory, which a tree may write several at once, come back in the order in which they were handed over.
 func (s *treeSuite) many() {

@@ -106,7 +106,7 @@ func RunTree(t *testing.T, factory TreeFactory) {
 		"RoundTrip": (*treeSuite).roundTrip, "Order": (*treeSuite).order, "Replace": (*treeSuite).replace, "FolderMode": (*treeSuite).folderMode,
 		"NotThroughLinks": (*treeSuite).notThroughLinks, "Missing": (*treeSuite).missing, "Sums": (*treeSuite).sums, "Unread": (*treeSuite).unread,
 		"Errors": (*treeSuite).errors, "Remove": (*treeSuite).remove, "AfterTellsChange": (*treeSuite).afterTellsChange, "ShortContent": (*treeSuite).shortContent,
-		"Many": (*treeSuite).many, "ManyFail": (*treeSuite).manyFail,
+		"Sequential": (*treeSuite).sequential, "Many": (*treeSuite).many, "ManyFail": (*treeSuite).manyFail,
 	} {
 		t.Run(name, func(t *testing.T) { run(&treeSuite{T: t, tree: factory(t)}) })
 	}
