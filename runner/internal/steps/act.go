@@ -28,7 +28,7 @@ func (l *Loop) act(hold, ctx context.Context, a *loop.Action) (job.StepResult, e
 	for try := 1; ; try++ {
 		r, out, err := l.try(ctx, &a.Step, index)
 		r.Index, r.Name, r.Tries = index, name, try
-		again := err == nil && try < a.Step.Retry.Attempts && retryable(r) && ctx.Err() == nil
+		again := err == nil && try < a.Step.Retry.Attempts && failed(r) && ctx.Err() == nil // else it was ended from outside
 		if again {
 			l.cfg.Observer.StepRetried()
 			backoff.Pause(ctx, backoff.Delay(a.Step.Retry.Backoff.Std(), try-1))

@@ -57,11 +57,6 @@ func failed(r job.StepResult) bool {
 	return r.Status == job.StepFailed || r.Status == job.StepTimedOut
 }
 
-// retryable: the step failed by itself. What was ended from outside is not tried again.
-func retryable(r job.StepResult) bool {
-	return r.Status == job.StepFailed || r.Status == job.StepTimedOut && r.Reason == job.ReasonStepTimeout
-}
-
 // ofStep is the verdict on a job whose step r failed.
 func ofStep(r job.StepResult) verdict.Verdict {
 	switch {

@@ -48,7 +48,7 @@ func TestRecord(t *testing.T) {
 func TestRecord_Memory(t *testing.T) {
 	t.Parallel()
 	r := record{room: 8 << 10}
-	fill(&r, 100_000, 100)
+	fill(&r, 10_000, 100)
 	if len(r.tail) > 100 || cap(r.tail) > 400 {
 		t.Errorf("the tail holds %d results in room for %d", len(r.tail), cap(r.tail))
 	}
