@@ -43,7 +43,8 @@ func (w *Worker) serve(root context.Context, lease job.Lease) {
 	defer a.events.Close()
 	defer a.hold.stop()
 	defer a.box.Watch(a.hold.ctx, stopGraceFor, w.killed)() //nolint:contextcheck // hold.ctx is root's
-	defer a.box.Remove(root)                                // again, in case something below panics
+	// settle removes the box. This is for a panic in it.
+	defer a.box.Remove(root)
 
 	v := a.run()
 	a.waitForLogs()

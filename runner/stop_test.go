@@ -171,6 +171,24 @@ func TestRun_NextFailsForATime(t *testing.T) {
 	})
 }
 
+// TestSoftStop_InEndingTime: a step that always runs reacts to a stop of the worker as any other does, with its TERM.
+func TestSoftStop_InEndingTime(t *testing.T) {
+	t.Parallel()
+	scenario(t, func(b *bundle) {
+		b.cfg.SoftStop = -1
+		b.start()
+		l := b.put(jobOf(run("sleep 1h"), always("sleep 4m")))
+		pass(time.Second)
+		l.cancels <- job.Cancel
+		pass(time.Second)
+		began := time.Now()
+		b.halt()
+		if got := time.Since(began); got != 0 || !l.released {
+			t.Errorf("took %s, released %t; want the job back at once", got, l.released)
+		}
+	})
+}
+
 // TestRun_FetchBackoff: the delay grows to a bound, and begins anew once the queue gave a job.
 func TestRun_FetchBackoff(t *testing.T) {
 	t.Parallel()

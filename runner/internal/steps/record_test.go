@@ -44,6 +44,18 @@ func TestRecord(t *testing.T) {
 	}
 }
 
+// TestRecord_LogKeys: a key that comes into a result later has its room.
+func TestRecord_LogKeys(t *testing.T) {
+	t.Parallel()
+	r := record{room: 4 << 10}
+	for i := range 100 {
+		r.add(job.StepResult{Index: i}, strings.Repeat("k", 1<<10))
+	}
+	if got := len(r.all()); got > 8 {
+		t.Errorf("got %d results with keys of 1 KiB in twice 4 KiB", got)
+	}
+}
+
 // TestRecord_Memory: a loop without an end takes the memory of what it keeps.
 func TestRecord_Memory(t *testing.T) {
 	t.Parallel()
