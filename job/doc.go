@@ -1,6 +1,6 @@
 // Package job holds the words that every other part of slipway speaks: what a
-// producer asks for, what came of it, and how a queue hands it from one to the
-// other. It imports the standard library only.
+// producer asks for, what came of it, and how a queue hands a job to a worker. It imports the standard library
+// and slipway's own internal leaves only.
 //
 //	producer                        queue                             worker
 //	   │  Job (immutable spec)        │                                 │
@@ -31,26 +31,22 @@
 //
 //   - Generation: a dead job that is put back into the queue gets the next one.
 //
-//   - Node: a value of a job's text with its place, the same for JSON and YAML.
-//
 //   - FieldError: one mistake in a job, with the field's path and its place.
 //
 // # How a job is written
 //
-// JSON on the wire (Decode), YAML or JSON in files (job/jobyaml). Both are parsed into
-// Nodes; DecodeNode makes a Job of them and runs Validate, so both give the same messages:
+// JSON on the wire (Decode), YAML or JSON in files (job/jobyaml). Both are read by package internal/document, as
+// settings, policies and states are, and checked by the rules of Validate. So both give the same messages:
 //
-//	JSON ──ParseJSON────► Node ─┐
-//	YAML ──jobyaml.Parse► Node ─┴─DecodeNode──► Job ──Encode──► JSON
-//	                                  │
-//	                                  └─ Errors: line 7, column 14: steps[2].timeout: a duration needs a unit: …
+//	JSON ─┐
+//	YAML ─┴─► Decode ──► Job ──Encode──► JSON
+//	             │
+//	             └─ Errors: line 7, column 14: steps[2].timeout: a duration needs a unit: …
 //
-// A field is left out or has a value. Refused are null, a zero where zero means
-// the default (would a timeout of 0s be none, or the default?), the empty value of a field
-// with the tag spec:"filled", and, by name, the fields that the format has and this
-// version does not implement.
+// A field is left out or has a value. Decode refuses null. It refuses a zero where zero means the default: a timeout of
+// 0s could be meant as no timeout or as the default. It refuses the empty value of a field with the tag spec:"filled".
+// And it refuses, by name, the fields that the format has and this version does not implement.
 //
-// failed (the job's own command) is not errored (our machinery); timed_out (a
-// step's or the job's clock) is not lease_lost (the queue's clock), and neither
-// is drained (the worker's clock).
+// Three clocks must not be confused: timed_out is the clock of a step or of the job, lease_lost that of the queue,
+// drained that of the worker. Likewise failed is the job's own command, and errored is slipway's machinery.
 package job

@@ -11,8 +11,8 @@ import (
 	"slipway/internal/document"
 )
 
-// Patterns of single values. The JSON Schema repeats them word for word, so they
-// keep to what its dialect and Go's have in common.
+// Patterns of single values. The JSON Schema repeats them word for word, so they use only syntax that its dialect
+// shares with Go's.
 const (
 	idPattern       = `^[0-7][0-9A-HJKMNP-TV-Z]{25}$`
 	queuePattern    = `^[a-z0-9][a-z0-9-]{0,31}$`
@@ -173,7 +173,7 @@ func checkPathText(p string) string {
 // kernelFolders can be no working directory: they hold open descriptors and devices.
 var kernelFolders = []string{"/proc", "/sys", "/dev"}
 
-// systemFolders can hold no workspace, for it would hide what every program needs.
+// systemFolders can hold no workspace: it would hide files that every program needs.
 var systemFolders = []string{
 	"/.slipway", "/bin", "/boot", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/run", "/sbin", "/tmp", "/usr", "/var/run",
 }

@@ -34,13 +34,13 @@ const (
 // Job is the specification of one task. It is written by the producer and never
 // changed afterwards.
 //
-// Decode reads one and refuses what is unknown or out of bounds; a Job built in
-// code is checked by Validate. The first paragraph of a type's comment and the
-// comments of its fields are what the JSON Schema and docs/job.md are made of.
+// Decode reads a job, and refuses unknown fields and values out of bounds. Validate checks a Job that was built in
+// code. The JSON Schema and docs/job.md are generated from the first paragraph of a type's comment and from the
+// comments of its fields.
 type Job struct {
 	// Version is the format's version. Empty means the present one. Limits: only "1".
 	Version string `json:"version,omitempty"`
-	// ID is the job's identity; to submit the same one again does no harm. Empty means one that `submit` makes. Limits: a ULID.
+	// ID is the job's identity. Submitting the same one again does no harm. Empty means one that `submit` makes. Limits: a ULID.
 	ID ID `json:"id,omitempty"`
 	// Name is for people. Empty means none. Limits: 128 bytes, no control characters.
 	Name string `json:"name,omitempty"`
@@ -64,7 +64,7 @@ type Job struct {
 	// Workdir is where the workspace lies in the box. Empty means DefaultWorkdir.
 	// Limits: absolute, without ':' and ',', not a folder of the system.
 	Workdir string `json:"workdir,omitempty"`
-	// Env is set for every step. Never put a secret here: a spec is readable by whoever reads the queue. Empty means none.
+	// Env is set for every step. Never put a secret here: everybody who can read the queue can read a spec. Empty means none.
 	// Limits: MaxEnvVars; MaxEnvValue a value, MaxEnvBytes in all; a name has 128 of letters, digits and '_'.
 	Env map[string]string `json:"env,omitempty"`
 	// Network is what the box can reach. Empty means none.
@@ -79,7 +79,7 @@ type Job struct {
 	NotBefore time.Time `json:"not_before,omitzero"`
 	// Retry says how often the job is run if it fails or times out, each time in a new box. Zero means once.
 	Retry Retry `json:"retry,omitzero"`
-	// Workspace names the files that live longer than the job. Nil means an empty, throw-away workspace.
+	// Workspace names files that live longer than the job. Nil means an empty, throw-away workspace.
 	Workspace *Workspace `json:"workspace,omitempty"`
 	// Inputs are put into the workspace after the pull and before the first step. Empty means none. Limits: MaxInputs.
 	Inputs []Input `json:"inputs,omitempty"`
@@ -128,7 +128,7 @@ const (
 // networks lists every Network.
 func networks() []Network { return []Network{NetworkNone, NetworkOpen} }
 
-// Resources limits a box. What is left out is the worker's default.
+// Resources limits a box. A field that is left out takes the worker's default.
 type Resources struct {
 	// CPUs is the share of processors, in cores. Zero means the worker's default. Limits: MinCPUs to MaxCPUs.
 	CPUs float64 `json:"cpus,omitempty"`
@@ -137,8 +137,8 @@ type Resources struct {
 	Memory Bytes `json:"memory,omitempty"`
 	// Pids bounds processes and threads. Zero means the worker's default. Limits: MinPids to MaxPids.
 	Pids int64 `json:"pids,omitempty"`
-	// Disk makes the workspace a memory-backed file system of this size. Its content counts beside Memory. No file of
-	// the box, holes included, can be more than 1MiB larger than the largest of Disk, Tmp and Shm then.
+	// Disk makes the workspace a memory-backed file system of this size. Its content counts beside Memory. Then no file of
+	// the box, holes included, can be more than 1MiB larger than the largest of Disk, Tmp and Shm.
 	// Zero means the worker's default, mostly a workspace on the engine's disk, without a limit of its own. Limits: MinDisk to MaxSize.
 	Disk Bytes `json:"disk,omitempty"`
 	// Tmp is the size of /tmp, which lives in memory and counts towards Memory. Zero means the worker's default, cut to Memory.
@@ -174,9 +174,9 @@ type PullWorkspace string
 
 // The values of PullWorkspace.
 const (
-	// WorkspacePullAlways: they are.
+	// WorkspacePullAlways: the files are restored.
 	WorkspacePullAlways PullWorkspace = "always"
-	// WorkspacePullNever: the job begins with an empty folder, and what it saves replaces the workspace.
+	// WorkspacePullNever: the job begins with an empty folder, and its files replace the workspace when they are saved.
 	WorkspacePullNever PullWorkspace = "never"
 )
 
@@ -236,7 +236,7 @@ type Step struct {
 	Write *WriteFile `json:"write,omitempty"`
 	// Read prints a file of the workspace as the step's output. Limits: a path like Input's, 4096 bytes.
 	Read string `json:"read,omitempty" spec:"filled"`
-	// Delete removes a file or a folder with all it holds. What is not there counts as removed.
+	// Delete removes a file, or a folder with its content. A path that does not exist counts as removed.
 	// Limits: a path like Input's, 4096 bytes.
 	Delete string `json:"delete,omitempty" spec:"filled"`
 	// List prints the entries of a folder of the workspace, one a line; "." is the workspace.
@@ -261,7 +261,7 @@ type Step struct {
 	Grace *Duration `json:"grace,omitempty"`
 	// If says when the step runs. Empty means success.
 	If Condition `json:"if,omitempty"`
-	// ContinueOnError keeps the job's outcome untouched when the step fails. What follows runs as after a success.
+	// ContinueOnError keeps the job's outcome untouched when the step fails. The next steps run as after a success.
 	ContinueOnError bool `json:"continue_on_error,omitempty"`
 	// Retry says how often the step is run if it fails or times out, in the same box. Zero means once.
 	Retry Retry `json:"retry,omitzero"`

@@ -99,7 +99,7 @@ func (r Reason) Outcome() Outcome {
 	}
 }
 
-// Class says who pays for another attempt. Each class has a budget of its own, so
+// Class is the budget that pays for another attempt. Each class has a budget of its own, so
 // that a flaky registry does not use up a job's retries.
 type Class string
 

@@ -20,8 +20,8 @@ var (
 	ErrFull = errors.New("queue is full")
 	// ErrUnavailable: the queue's server does not answer. Whether the call took effect is unknown; all calls may be repeated.
 	ErrUnavailable = errors.New("queue unavailable")
-	// ErrNotSetUp: the server answers, and holds no such queue: its name is another one, or no worker was ever
-	// started. It stays so until one starts.
+	// ErrNotSetUp: the server answers, and holds no such queue. Its name is another one, or no worker was started
+	// yet; the first worker sets it up.
 	ErrNotSetUp = errors.New("queue is not set up")
 )
 

@@ -191,8 +191,8 @@ func (c *checker) write(w *WriteFile, at string) {
 	c.mode(w.Mode, at)
 }
 
-// processOnly refuses what would be ignored by a step that starts no process: it works
-// on files as the job's user.
+// processOnly refuses fields of a process in a step that starts none. Such a step works on files, as the job's user,
+// and would ignore them.
 func (c *checker) processOnly(s *Step, at string) {
 	if len(s.kinds()) == 0 {
 		return

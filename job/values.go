@@ -14,8 +14,7 @@ import (
 
 // ID is a ULID: 26 characters of Crockford's base 32 that sort by time.
 //
-// It is the job's name in subjects, container names and keys, so nothing else is
-// accepted as one.
+// No other form is accepted, since an ID becomes a part of subjects, container names and keys.
 type ID string
 
 const crockford = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"

@@ -61,7 +61,8 @@ func (a *app) result(ctx context.Context, c job.Client, id job.ID, wait bool, ou
 	return exit.Silent(exit.Outcome(r.Outcome))
 }
 
-// await returns the result that is there. If there is none yet it waits for it, when it may, and says for what if that takes a while.
+// await returns the result of a job. If the job has no result yet and wait is set, await waits for it, and says so when
+// that takes long.
 func (a *app) await(ctx context.Context, c job.Client, id job.ID, wait bool) (*job.Result, error) {
 	st, err := c.Status(ctx, id)
 	switch {
@@ -71,7 +72,7 @@ func (a *app) await(ctx context.Context, c job.Client, id job.ID, wait bool) (*j
 	case st.State.Final():
 		return follow.Result(ctx, c, id)
 	case !wait:
-		return nil, fmt.Errorf("result of job %s: there is none yet, the job is %s; add --wait to wait for it", id, st.State)
+		return nil, fmt.Errorf("result of job %s: the job has none yet, it is %s; add --wait to wait for it", id, st.State)
 	}
 	return watch.Result(ctx, c, id, a.sys.Printer(cli.Text, false))
 }

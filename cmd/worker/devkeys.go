@@ -10,7 +10,7 @@ import (
 	"runtime"
 )
 
-// storeKeys open the store of a data folder. They live as long as the folder: who was told them once
+// storeKeys open the store of a data folder. They live as long as the folder: a person who was told them once
 // goes on with them after a new start.
 type storeKeys struct {
 	AccessKey string `json:"access_key"`

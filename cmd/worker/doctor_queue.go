@@ -47,7 +47,8 @@ func (d *doctor) queue(ctx context.Context) {
 	}
 }
 
-// lookAtQueue tells what Setup would make, empty for nothing, from what it could not mend.
+// lookAtQueue returns the streams and consumers that Setup would make, as a text that is empty if there are none, and as
+// an error what Setup could not mend.
 func lookAtQueue(ctx context.Context, conn *natsqueue.Conn, prefix string) (missing string, err error) {
 	var many interface{ Unwrap() []error }
 	err = conn.Check(ctx)
@@ -70,7 +71,7 @@ func lookAtQueue(ctx context.Context, conn *natsqueue.Conn, prefix string) (miss
 		return "", errors.Join(wrong...)
 	}
 	if slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, "stream ") }) {
-		// All else may be a consequence, but for a right that is denied.
+		// Without the streams the other mistakes may be consequences; a denied right is not.
 		wrong = slices.DeleteFunc(wrong, func(err error) bool { return !isDenied(err) })
 	}
 	return "not there yet: " + strings.Join(names, ", "), errors.Join(wrong...)

@@ -47,7 +47,7 @@ func (s System) readFile(name string) ([]byte, error) {
 		defer f.Close()
 		in = f
 	}
-	// A little more than the cap, so that the decoder is the one who says that it is too much.
+	// One byte more than the cap: the decoder then says that the file is too large.
 	data, err := io.ReadAll(io.LimitReader(in, job.MaxSpecBytes+1))
 	if err != nil {
 		return nil, exit.UsageError(fmt.Errorf("read %s: %w", displayName(name), err))
@@ -92,7 +92,7 @@ func AddOverrides(flags *pflag.FlagSet) *Overrides {
 	flags.StringVar(&o.name, "name", "", "name the job")
 	flags.StringVar(&o.priority, "priority", "", "high, normal or low")
 	flags.StringArrayVar(&o.labels, "label", nil, "set a label, `key=value`; may be repeated")
-	flags.StringArrayVar(&o.env, "env", nil, "set a variable for all steps, `NAME=value`; may be repeated. Never a secret: whoever reads the queue reads it")
+	flags.StringArrayVar(&o.env, "env", nil, "set a variable for all steps, `NAME=value`; may be repeated. Never a secret: everybody who can read the queue can read it")
 	flags.StringVar(&o.notBefore, "not-before", "", "start not before this `time`: RFC 3339, or a duration from now such as 10m")
 	flags.StringVar(&o.id, "id", "", "the job's id, a ULID; submitting the same id again does no harm")
 	return o
