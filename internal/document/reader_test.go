@@ -78,7 +78,10 @@ func TestReader(t *testing.T) {
 		if err != nil {
 			got = err.Error()
 		}
-		if got != want && !(strings.HasPrefix(want, "nested") && strings.HasSuffix(got, want)) {
+		if strings.HasPrefix(want, "nested") { // where exactly is not the point
+			got = got[max(0, len(got)-len(want)):]
+		}
+		if got != want {
 			t.Errorf("%.60s: got %q, want %q", text, got, want)
 		}
 	}
