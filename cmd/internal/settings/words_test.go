@@ -7,10 +7,10 @@ import (
 	"slipway/container/policyfile"
 	"slipway/job"
 	"slipway/job/jobyaml"
-	wsync "slipway/sync"
 )
 
 // TestSameWords: a mistake is told in the same words in every kind of document, and no kind gives another one's advice.
+// Package sync alone reads states; its tests hold the same words.
 func TestSameWords(t *testing.T) {
 	readers := map[string]func(t *testing.T, text string) error{
 		"job":  func(_ *testing.T, text string) error { _, err := job.Decode([]byte(text)); return err },
@@ -20,10 +20,6 @@ func TestSameWords(t *testing.T) {
 			return s.Resolve(nil, "c.yaml", strings.NewReader(text))
 		},
 		"policy": func(_ *testing.T, text string) error { _, _, err := policyfile.Parse([]byte(text)); return err },
-		"state": func(_ *testing.T, text string) error {
-			_, err := wsync.ParseState([]byte(text), wsync.Options{MaxStateBytes: 1 << 20})
-			return err
-		},
 	}
 	deep := strings.Repeat("[", 50) + strings.Repeat("]", 50)
 	for name, tc := range map[string]struct {
@@ -31,32 +27,32 @@ func TestSameWords(t *testing.T) {
 		texts map[string]string
 	}{
 		"unknown key": {`: did you mean "`, map[string]string{
-			"job": `{"imagee": "a"}`, "yaml": "imagee: a", "settings": "slost: 1", "policy": "alow: []", // a state keeps what it does not know
+			"job": `{"imagee": "a"}`, "yaml": "imagee: a", "settings": "slost: 1", "policy": "alow: []",
 		}},
 		"duplicate key": {"given twice, first on line 1", map[string]string{
-			"job": `{"image": "a", "image": "a"}`, "yaml": "image: a\nimage: a", "settings": "slots: 1\nslots: 1", "policy": "max: {}\nmax: {}", "state": `{"version": "1.1", "version": "1.1"}`,
+			"job": `{"image": "a", "image": "a"}`, "yaml": "image: a\nimage: a", "settings": "slots: 1\nslots: 1", "policy": "max: {}\nmax: {}",
 		}},
 		"wrong form": {", not a list", map[string]string{
-			"job": `{"image": []}`, "yaml": "image: []", "settings": "nats: []", "policy": "max: []", "state": `{"version": []}`,
+			"job": `{"image": []}`, "yaml": "image: []", "settings": "nats: []", "policy": "max: []",
 		}},
 		"no value": {"no value is given: want ", map[string]string{
-			"job": `{"image": null}`, "yaml": "image:", "settings": "slots:", "policy": "max: {cpus: ~}", "state": `{"version": null}`,
+			"job": `{"image": null}`, "yaml": "image:", "settings": "slots:", "policy": "max: {cpus: ~}",
 		}},
 		"trailing JSON": {"data after the end of the ", map[string]string{
-			"job": `{} {}`, "yaml": `{} {}`, "settings": `{} {}`, "policy": `{} {}`, "state": `{"version": "1.1"} {}`,
+			"job": `{} {}`, "yaml": `{} {}`, "settings": `{} {}`, "policy": `{} {}`,
 		}},
 		"a second document": {"a second document starts here", map[string]string{
 			"yaml": "image: a\n---\nimage: a", "settings": "slots: 1\n---\nslots: 1", "policy": "max: {}\n---\nmax: {}",
 		}},
 		"too deep": {"nested deeper than 3", map[string]string{
-			"job": `{"image": ` + deep + `}`, "yaml": "image: " + deep, "settings": "slots: " + deep, "policy": "max: " + deep, "state": `{"x": ` + deep + `}`,
+			"job": `{"image": ` + deep + `}`, "yaml": "image: " + deep, "settings": "slots: " + deep, "policy": "max: " + deep,
 		}},
 		"too large": {"more than the 1048576 (1 MiB) allowed", map[string]string{
 			"job": `{"image": "` + strings.Repeat("a", 1<<20) + `"}`, "yaml": "#" + strings.Repeat("a", 1<<20), "settings": "#" + strings.Repeat("a", 1<<20),
-			"policy": "#" + strings.Repeat("a", 1<<20), "state": `{"x": "` + strings.Repeat("a", 1<<20) + `"}`,
+			"policy": "#" + strings.Repeat("a", 1<<20),
 		}},
 		"not UTF-8": {"byte 0xff is not UTF-8: save the text as UTF-8", map[string]string{
-			"job": "{\"image\": \"\xff\"}", "yaml": "image: \xff", "settings": "slots: \xff", "policy": "max: \xff", "state": "{\"x\": \"\xff\"}",
+			"job": "{\"image\": \"\xff\"}", "yaml": "image: \xff", "settings": "slots: \xff", "policy": "max: \xff",
 		}},
 	} {
 		for kind, text := range tc.texts {
