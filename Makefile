@@ -6,6 +6,9 @@ TOOL     = $(GO) tool -modfile=tools/go.mod
 # The last lines of a run name what was skipped, and why.
 TESTSUM  = $(TOOL) gotestsum --format $(FORMAT) --format-hide-empty-pkg --hide-summary skipped \
 	--jsonfile bin/tests.json --post-run-command '$(GO) run ./test/skipped' --
+# Stripped, with the version and the commit of the checkout, where git knows them (worker --version).
+VCS     := $(if $(shell git rev-parse HEAD 2>/dev/null),true,false)
+BUILD    = $(GO) build -trimpath -buildvcs=$(VCS) -ldflags='-s -w' -o $(CURDIR)/bin/
 FORMAT  ?= pkgname
 PKGS    ?= ./...
 FUZZTIME ?= 200000x
@@ -30,8 +33,9 @@ demo: build ## run one job from start to end on this machine, live on the termin
 	@test/demo
 
 .PHONY: build
-build: bin ## build bin/worker and bin/submit
-	$(GO) build -trimpath -o bin/ ./cmd/worker ./cmd/submit
+build: bin ## build bin/worker, bin/submit, and the servers of worker dev and run
+	$(BUILD) ./cmd/worker ./cmd/submit
+	cd cmd/slipway-devserver && $(BUILD) .
 
 .PHONY: test
 test: bin ## every test but the end-to-end ones; what can't run here is named in the last lines

@@ -57,12 +57,12 @@ func (a *app) dev(ctx context.Context, t *toolConfig, softStop time.Duration) (e
 		return err
 	}
 	defer func() { err = errors.Join(err, provider.Close()) }()
-	e, err := openEmbedded(startCtx, dir, job.DefaultQueue, true)
+	d, err := openDevServices(startCtx, dir, job.DefaultQueue, t.devserver, true)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, e.close()) }()
-	s := e.service("dev")
+	defer func() { err = errors.Join(err, d.close()) }()
+	s := d.service("dev")
 	s.provider, s.softStop, s.log = provider, softStop, log
 	s.say = func(format string, args ...any) { fmt.Fprintf(a.sys.Err, format+"\n", args...) }
 	t.apply(s)
@@ -70,9 +70,12 @@ func (a *app) dev(ctx context.Context, t *toolConfig, softStop time.Duration) (e
 		return err
 	}
 	defer s.listener.Close()
-	a.welcome(e, t, s.listener.Addr())
+	a.welcome(d, t, s.listener.Addr())
 	started()
-	return s.run(ctx, a.sys.Interrupts)
+	ctx, stop := d.guard(ctx)
+	defer stop()
+	err = s.run(ctx, a.sys.Interrupts)
+	return errors.Join(endedBy(ctx), err)
 }
 
 // defaultData is the folder of worker dev.
@@ -86,15 +89,15 @@ func defaultData() string {
 	return ".slipway"
 }
 
-func (a *app) welcome(e *embedded, t *toolConfig, metricsAddr net.Addr) {
+func (a *app) welcome(d *devServices, t *toolConfig, metricsAddr net.Addr) {
 	say := func(format string, args ...any) { fmt.Fprintf(a.sys.Out, format+"\n", args...) }
-	say("slipway dev, on %s", e.dir)
-	say("  queue    %s", e.nats.ClientURL())
-	say("  store    %s  bucket %s, access key %s, secret key %s", e.gateway.Endpoint, embeddedBucket, e.gateway.AccessKey, e.gateway.SecretKey)
+	say("slipway dev, on %s", d.dir)
+	say("  queue    %s", d.servers.NATSURL)
+	say("  store    %s  bucket %s, access key %s, secret key %s", d.servers.Endpoint, devBucket, d.servers.AccessKey, d.servers.SecretKey)
 	say("  metrics  http://%s/metrics", metricsAddr)
 	t.confess(func(format string, args ...any) { say("  note     "+format, args...) })
 	at := ""
-	if url := e.nats.ClientURL(); url != cli.DefaultNATS {
+	if url := d.servers.NATSURL; url != cli.DefaultNATS {
 		at = " --nats-url " + url
 	}
 	say("Submit a job from another terminal:")

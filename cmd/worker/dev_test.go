@@ -37,7 +37,7 @@ func startDevOn(t *testing.T, dir, softStop string) *devProcess {
 	needLinux(t)
 	d := &devProcess{t: t, out: &eventually.Buffer{}, ended: make(chan struct{})}
 	d.cmd = exec.Command(os.Args[0], "dev", "--allow-local", "--data", dir, "--slots", "1", "--soft-stop", softStop)
-	d.cmd.Env = append(os.Environ(), asWorker+"=1", noEngine)
+	d.cmd.Env = append(os.Environ(), asWorker+"=1", noEngine, devserverAt(t))
 	d.cmd.Stdout, d.cmd.Stderr = d.out, d.out
 	if err := d.cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 type toolConfig struct {
 	set        *settings.Set
 	data       string
+	devserver  string // path of the program; empty: its usual place
 	allowLocal bool
 	policy     policyConfig
 	slots      int
@@ -33,6 +34,7 @@ func addToolConfig(cmd *cobra.Command, level, data string) *toolConfig {
 	t.set = settings.New(cmd.Flags())
 	cmd.Flags().StringVar(&t.data, "data", "", data)
 	cmd.Flags().BoolVar(&t.allowLocal, "allow-local", false, "run the steps "+unisolated)
+	t.set.String(&t.devserver, "devserver", "", "path of slipway-devserver, which has the queue and the store; default: beside this program, else in PATH")
 	addPolicy(t.set, &t.policy, "they may ask for everything")
 	addDocker(t.set, &t.docker)
 	addLog(t.set, &t.log, "text")

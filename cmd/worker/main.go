@@ -6,11 +6,9 @@ import (
 	"os"
 
 	"slipway/cmd/internal/cli"
-	"slipway/sync/s3store/s3gateway"
 )
 
 func main() {
-	s3gateway.Main() // does not return in the child that is an S3 gateway
 	os.Exit(cli.Main(run))
 }
 

@@ -27,6 +27,22 @@ func TestRun_WithoutEngine(t *testing.T) {
 	}
 }
 
+// TestRun_WithoutServers: a worker that was installed alone says what is missing, and how to get it.
+func TestRun_WithoutServers(t *testing.T) {
+	needLinux(t)
+	t.Setenv("PATH", "")
+	for _, cmd := range [][]string{{"run", "--allow-local", "-"}, {"dev", "--allow-local", "--data", t.TempDir()}} {
+		b := setup(t, noEngine)
+		b.stdin("image: x\nsteps: [{run: 'true'}]\n")
+		_, errOut, code := b.run(cmd...)
+		for _, want := range []string{"slipway-devserver is missing", "make build", "SLIPWAY_DEVSERVER"} {
+			if code != 3 || !strings.Contains(errOut, want) {
+				t.Errorf("%s: code %d, stderr %q, want 3 and %q", cmd[0], code, errOut, want)
+			}
+		}
+	}
+}
+
 func TestServe_WithoutEngine(t *testing.T) {
 	b := setup(t, noEngine, "SLIPWAY_METRICS_ADDR=127.0.0.1:0")
 	if _, errOut, code := b.run(); code != 3 || !strings.Contains(errOut, "--docker-host") {
@@ -34,10 +50,10 @@ func TestServe_WithoutEngine(t *testing.T) {
 	}
 }
 
-// TestRun_Outcomes runs whole jobs with the embedded queue, the gateway's child process and local boxes.
+// TestRun_Outcomes runs whole jobs with the development servers and local boxes.
 func TestRun_Outcomes(t *testing.T) {
 	needLinux(t)
-	b := setup(t, noEngine)
+	b := setup(t, noEngine, devserverAt(t))
 	for name, tc := range map[string]struct {
 		spec string
 		code int
@@ -58,7 +74,7 @@ func TestRun_Outcomes(t *testing.T) {
 // TestRun_Hello: what the first job says about its network is true without a box, too.
 func TestRun_Hello(t *testing.T) {
 	needLinux(t)
-	out, errOut, code := setup(t, noEngine).run("run", "--allow-local", "../../examples/hello.yaml")
+	out, errOut, code := setup(t, noEngine, devserverAt(t)).run("run", "--allow-local", "../../examples/hello.yaml")
 	if code != 0 || !strings.Contains(out, "network interfaces: ") || strings.Contains(out, "no network") {
 		t.Errorf("code %d, stdout %q\n%s", code, out, errOut)
 	}
@@ -67,7 +83,7 @@ func TestRun_Hello(t *testing.T) {
 // TestRun_NamesAreUnique: two at once on one engine must not take each other's boxes for leftovers of their own.
 func TestRun_NamesAreUnique(t *testing.T) {
 	needLinux(t)
-	b := setup(t, noEngine)
+	b := setup(t, noEngine, devserverAt(t))
 	seen := map[string]bool{}
 	for range 2 {
 		b.stdin("image: x\nsteps: [{run: 'true'}]")
@@ -92,7 +108,7 @@ func TestRun_KeepsData(t *testing.T) {
 	if err := os.Chmod(filepath.Dir(tmp), 0o711); err != nil { // the steps' user passes through it
 		t.Fatal(err)
 	}
-	b := setup(t, noEngine)
+	b := setup(t, noEngine, devserverAt(t))
 	first := "image: x\nqueue: other\nworkspace: {prefix: keep/me}\nsteps: [{run: echo kept > file}]\n"
 	second := "image: x\nworkspace: {prefix: keep/me, push: never}\nsteps: [{run: cat file}]\n"
 	b.stdin(first)
@@ -125,7 +141,7 @@ func TestRun_FolderInUse(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	b := setup(t, noEngine)
+	b := setup(t, noEngine, devserverAt(t))
 	b.stdin("image: x\nsteps: [{run: 'true'}]\n")
 	if _, errOut, code := b.run("run", "--allow-local", "--data", dir, "-"); code != 3 || !strings.Contains(errOut, "--data") {
 		t.Errorf("code %d, stderr %q", code, errOut)
@@ -134,7 +150,7 @@ func TestRun_FolderInUse(t *testing.T) {
 
 func TestRun_Interrupted(t *testing.T) {
 	needLinux(t)
-	b := setup(t, noEngine)
+	b := setup(t, noEngine, devserverAt(t))
 	b.stdin("image: x\nsteps:\n  - {run: echo started; sleep 60, grace: 0s}\n  - {run: echo always, if: always}\n")
 	done := make(chan struct{})
 	go func() {

@@ -19,8 +19,9 @@ import (
 )
 
 const runLong = `run runs the job in FILE from start to end on this machine, shows it live, and ends with the exit
-code of its outcome. Nothing has to be installed or started but a container engine: the queue
-and the store are in this program, on a folder that is removed at the end, or kept with --data.
+code of its outcome. Nothing has to be installed or started but a container engine: the queue and
+the store are in the program slipway-devserver beside this one, on a folder that is removed at the
+end, or kept with --data.
 
 The policy is open: the job may ask for network, root and any amount of memory. Without an
 engine, --allow-local runs the steps unisolated, as plain processes of yours (Linux only).
@@ -74,13 +75,15 @@ func (a *app) runFile(ctx context.Context, t *toolConfig, j *job.Job, p display.
 		return err
 	}
 	defer func() { err = errors.Join(err, provider.Close()) }()
-	e, err := openEmbedded(startCtx, dir, cmp.Or(j.Queue, job.DefaultQueue), false)
+	d, err := openDevServices(startCtx, dir, cmp.Or(j.Queue, job.DefaultQueue), t.devserver, false)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, e.close()) }()
+	defer func() { err = errors.Join(err, d.close()) }()
 	started()
-	result, err := a.oneJob(ctx, t, e, provider, j, p)
+	ctx, stop := d.guard(ctx)
+	defer stop()
+	result, err := a.oneJob(ctx, t, d, provider, j, p)
 	if err != nil {
 		return err
 	}
@@ -88,13 +91,13 @@ func (a *app) runFile(ctx context.Context, t *toolConfig, j *job.Job, p display.
 }
 
 // oneJob runs a worker until the result of j is there.
-func (a *app) oneJob(ctx context.Context, t *toolConfig, e *embedded, provider container.Provider, j *job.Job, p display.Printer) (*job.Result, error) {
+func (a *app) oneJob(ctx context.Context, t *toolConfig, d *devServices, provider container.Provider, j *job.Job, p display.Printer) (*job.Result, error) {
 	log := newLogger(t.log, a.sys.Err)
-	s := e.service("run")
+	s := d.service("run")
 	s.provider, s.log, s.say = provider, log, p.Note
 	s.softStop = 0 // when we stop, the job has its result, or nobody waits for it
 	t.apply(s)
-	client := e.conn.Client()
+	client := d.conn.Client()
 	if err := client.Submit(ctx, j); err != nil && !errors.Is(err, job.ErrExists) {
 		return nil, fmt.Errorf("submit job %s: %w", j.ID, err)
 	}

@@ -11,7 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"slipway/cmd/internal/cli"
-	"slipway/sync/s3store/s3gateway"
+	"slipway/test/devprogram"
 	"slipway/test/eventually"
 )
 
@@ -19,7 +19,6 @@ import (
 const asWorker = "SLIPWAY_TEST_AS_WORKER"
 
 func TestMain(m *testing.M) {
-	s3gateway.Main()
 	if os.Getenv(asWorker) != "" {
 		if err := os.Unsetenv(asWorker); err != nil {
 			panic(err)
@@ -38,6 +37,12 @@ func TestMain(m *testing.M) {
 
 // noEngine is where no container engine answers.
 const noEngine = "DOCKER_HOST=tcp://127.0.0.1:1"
+
+// devserverAt is the variable that tells dev and run where the built slipway-devserver is.
+func devserverAt(t *testing.T) string {
+	t.Helper()
+	return "SLIPWAY_DEVSERVER=" + devprogram.Path(t)
+}
 
 // bundle is the program on a system of the test's own.
 type bundle struct {

@@ -7,16 +7,22 @@ import (
 	"strings"
 	"testing"
 
+	"slipway/devserver"
 	wsync "slipway/sync"
 	"slipway/sync/s3store"
-	"slipway/sync/s3store/s3gateway"
 	"slipway/sync/wsynctest"
+	"slipway/test/devprogram"
 )
 
 // gateway is versitygw in a child of this test.
-func gateway(t testing.TB) *s3gateway.Gateway {
+func gateway(t testing.TB) *devserver.Servers {
 	t.Helper()
-	g, err := s3gateway.Start(t.Context(), s3gateway.Options{Dir: t.TempDir()})
+	return gatewayOn(t, t.TempDir())
+}
+
+func gatewayOn(t testing.TB, dir string) *devserver.Servers {
+	t.Helper()
+	g, err := devserver.Start(t.Context(), devserver.Options{Program: devprogram.Path(t), S3: &devserver.S3{Dir: dir}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,12 +14,10 @@ import (
 
 	wsync "slipway/sync"
 	"slipway/sync/s3store"
-	"slipway/sync/s3store/s3gateway"
 	"slipway/sync/wsynctest"
 )
 
 func TestMain(m *testing.M) {
-	s3gateway.Main()
 	code := m.Run()
 	if err := goleak.Find(); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)

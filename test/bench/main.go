@@ -17,8 +17,6 @@ import (
 	"os/signal"
 	"slices"
 	"time"
-
-	"slipway/sync/s3store/s3gateway"
 )
 
 // section is one comparison. Each rival does its work once and reports how long the part that counts took.
@@ -44,7 +42,6 @@ type goal struct {
 }
 
 func main() {
-	s3gateway.Main() // becomes the gateway when started as its child
 	rounds := flag.Int("rounds", 30, "samples of each rival; the longer sections take a third")
 	only := flag.String("only", "", "one section: step, cold, ten, push, pull")
 	flag.Parse()

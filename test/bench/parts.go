@@ -12,12 +12,13 @@ import (
 
 	"slipway/container"
 	"slipway/container/docker"
+	"slipway/devserver"
 	"slipway/job"
 	"slipway/job/natsqueue"
 	"slipway/job/natsqueue/natsserver"
 	"slipway/runner"
 	"slipway/sync/s3store"
-	"slipway/sync/s3store/s3gateway"
+	"slipway/test/devprogram"
 	testimage "slipway/test/image"
 )
 
@@ -77,7 +78,11 @@ func (p *parts) openEngine(ctx context.Context) error {
 }
 
 func (p *parts) openStore(ctx context.Context) error {
-	gw, err := s3gateway.Start(ctx, s3gateway.Options{Dir: filepath.Join(p.dir, "s3")})
+	program, err := devprogram.Build()
+	if err != nil {
+		return err
+	}
+	gw, err := devserver.Start(ctx, devserver.Options{Program: program, S3: &devserver.S3{Dir: filepath.Join(p.dir, "s3")}})
 	if err != nil {
 		return err
 	}

@@ -27,6 +27,8 @@ type Options struct {
 	Addr string
 	// NoListen serves InProcessConn alone and opens no port.
 	NoListen bool
+	// User and Password are those of the only account. Without them, everybody who reaches the address may connect.
+	User, Password string
 	// Name is shown to clients and in the server's monitoring. Default slipway.
 	Name string
 	// MaxPayload is the largest message, in bytes. Default 1 MiB, as NATS has it.
@@ -50,6 +52,9 @@ func Start(o Options) (*Server, error) {
 	}
 	opts, err := o.server()
 	if err != nil {
+		return nil, fmt.Errorf("start nats-server: %w", err)
+	}
+	if err := checkFree(opts); err != nil {
 		return nil, fmt.Errorf("start nats-server: %w", err)
 	}
 	srv, err := server.NewServer(opts)
@@ -95,6 +100,9 @@ func (o Options) server() (*server.Options, error) {
 		opts.ServerName = "slipway"
 	}
 	opts.DontListen = o.NoListen
+	if o.User != "" {
+		opts.Username, opts.Password = o.User, o.Password
+	}
 	opts.JetStream, opts.StoreDir, opts.SyncAlways = true, o.Dir, true
 	opts.JetStreamMaxStore = o.MaxStore
 	opts.NoSigs, opts.NoLog = true, true
@@ -102,6 +110,18 @@ func (o Options) server() (*server.Options, error) {
 		opts.MaxPayload = o.MaxPayload
 	}
 	return opts, nil
+}
+
+// checkFree tells at once when another program has the address. The server itself only logs it, and is not ready for ever.
+func checkFree(opts *server.Options) error {
+	if opts.DontListen || opts.Port == server.RANDOM_PORT {
+		return nil
+	}
+	l, err := net.Listen("tcp", net.JoinHostPort(opts.Host, strconv.Itoa(opts.Port))) //nolint:noctx // it does not wait
+	if err != nil {
+		return err
+	}
+	return l.Close()
 }
 
 // ClientURL is what clients connect to. It makes sense only for a server that listens.

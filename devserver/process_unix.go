@@ -1,16 +1,19 @@
 //go:build linux || darwin
 
-package s3gateway
+package devserver
 
 import (
+	"fmt"
 	"os/exec"
 	"runtime"
 	"syscall"
+
+	"slipway/internal/devprotocol"
 )
 
 // run starts the child and waits for it in the background. On Linux the kernel kills it when the thread that started
 // it ends, so that thread has to stay until then.
-func (g *Gateway) run(cmd *exec.Cmd) error {
+func (s *Servers) run(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a ^C on the terminal is the parent's to handle
 	dieWithParent(cmd.SysProcAttr)
 	started := make(chan error)
@@ -20,8 +23,10 @@ func (g *Gateway) run(cmd *exec.Cmd) error {
 		err := cmd.Start()
 		started <- err
 		if err == nil {
-			g.err = cmd.Wait()
-			close(g.done)
+			if err := cmd.Wait(); err != nil {
+				s.err = fmt.Errorf("%s: %w", devprotocol.Program, err)
+			}
+			close(s.done)
 		}
 	}()
 	return <-started

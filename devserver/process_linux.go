@@ -1,4 +1,4 @@
-package s3gateway
+package devserver
 
 import "syscall"
 

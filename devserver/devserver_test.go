@@ -1,0 +1,208 @@
+//go:build linux || darwin
+
+package devserver_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"slipway/devserver"
+	"slipway/job/natsqueue"
+	"slipway/test/devprogram"
+	"slipway/test/eventually"
+)
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv("DEVSERVER_TEST_PARENT"); dir != "" {
+		parent(dir, os.Getenv("DEVSERVER_TEST_PROGRAM"))
+		return
+	}
+	code := m.Run()
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// parent starts the servers, says where, and waits to be killed.
+func parent(dir, program string) {
+	s, err := devserver.Start(context.Background(), both(dir, program))
+	if err != nil {
+		fmt.Println("error", err)
+		return
+	}
+	fmt.Println(strings.TrimPrefix(s.Endpoint, "http://"), strings.TrimPrefix(s.NATSURL, "nats://"))
+	select {}
+}
+
+func both(dir, program string) devserver.Options {
+	return devserver.Options{
+		Program: program, NATS: &devserver.NATS{Dir: filepath.Join(dir, "nats")}, S3: &devserver.S3{Dir: filepath.Join(dir, "s3")},
+	}
+}
+
+func answers(addr string) bool {
+	c, err := net.DialTimeout("tcp", addr, time.Second)
+	if err != nil {
+		return false
+	}
+	c.Close()
+	return true
+}
+
+// TestStart: both servers answer after Start and neither does after Close, and the caller's working folder is what it was.
+func TestStart(t *testing.T) {
+	wd, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := devserver.Start(t.Context(), both(t.TempDir(), devprogram.Path(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s3, nats := strings.TrimPrefix(s.Endpoint, "http://"), strings.TrimPrefix(s.NATSURL, "nats://")
+	for name, addr := range map[string]string{"S3": s3, "NATS": nats} {
+		if !answers(addr) {
+			t.Errorf("%s at %q does not answer after Start", name, addr)
+		}
+	}
+	if now, err := os.Getwd(); err != nil || now != wd {
+		t.Errorf("working directory: got %s, %v, want %s", now, err, wd)
+	}
+	if err := errors.Join(s.Close(), s.Close()); err != nil {
+		t.Errorf("close, twice: %v", err)
+	}
+	if answers(s3) || answers(nats) {
+		t.Errorf("after Close: S3 answers %v, NATS answers %v, want neither", answers(s3), answers(nats))
+	}
+	select {
+	case <-s.Done():
+	default:
+		t.Error("Done is open after Close")
+	}
+}
+
+// TestPrivate: without the random password nobody gets at the queue.
+func TestPrivate(t *testing.T) {
+	s, err := devserver.Start(t.Context(), devserver.Options{Program: devprogram.Path(t), NATS: &devserver.NATS{Dir: t.TempDir(), Private: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	u, err := url.Parse(s.NATSURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	connect := func(url string) error {
+		conn, err := natsqueue.Connect(t.Context(), natsqueue.Config{URL: url})
+		if err == nil {
+			conn.Close()
+		}
+		return err
+	}
+	if err := connect(s.NATSURL); err != nil {
+		t.Errorf("with the password: %v", err)
+	}
+	if err := connect("nats://" + u.Host); err == nil {
+		t.Error("connected without the password")
+	}
+}
+
+// TestParentKilled: the servers end with the process that started them, however that ends.
+func TestParentKilled(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), exe)
+	cmd.Env = append(os.Environ(), "DEVSERVER_TEST_PARENT="+t.TempDir(), "DEVSERVER_TEST_PROGRAM="+devprogram.Path(t))
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	s3, nats, _ := strings.Cut(strings.TrimSpace(line), " ")
+	if err != nil || !answers(s3) || !answers(nats) {
+		t.Fatalf("the parent reported %q, %v: no servers", line, err)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Wait() //nolint:errcheck // it was killed
+	eventually.True(t, 10*time.Second, "the servers are gone", func() bool { return !answers(s3) && !answers(nats) })
+}
+
+// TestBadOptions: each error names what to change.
+func TestBadOptions(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	dir, addr := t.TempDir(), taken.Addr().String()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		opts devserver.Options
+		want string
+	}{
+		"no server":       {devserver.Options{}, "no server"},
+		"no folder":       {devserver.Options{S3: &devserver.S3{}}, "S3.Dir"},
+		"a file":          {devserver.Options{S3: &devserver.S3{Dir: file}}, file},
+		"bad address":     {devserver.Options{NATS: &devserver.NATS{Dir: dir, Addr: "nonsense"}}, `NATS.Addr "nonsense"`},
+		"half a key":      {devserver.Options{S3: &devserver.S3{Dir: dir, AccessKey: "a"}}, "S3.SecretKey"},
+		"S3 port taken":   {devserver.Options{S3: &devserver.S3{Dir: dir, Addr: addr}}, "in use"},
+		"NATS port taken": {devserver.Options{NATS: &devserver.NATS{Dir: dir, Addr: addr}}, addr},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.opts.Program = devprogram.Path(t)
+			s, err := devserver.Start(t.Context(), c.opts)
+			if err == nil {
+				t.Fatalf("started; close: %v", s.Close())
+			}
+			if !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got error %q, want one that names %q", err, c.want)
+			}
+		})
+	}
+}
+
+// TestNoProgram: a missing program is an error of its own, which names the place.
+func TestNoProgram(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	_, err := devserver.Start(t.Context(), both(t.TempDir(), ""))
+	exe, _ := os.Executable()
+	if !errors.Is(err, devserver.ErrNoProgram) || !strings.Contains(err.Error(), filepath.Dir(exe)) {
+		t.Errorf("nowhere: got error %v, want %v that names %s", err, devserver.ErrNoProgram, filepath.Dir(exe))
+	}
+	_, err = devserver.Start(t.Context(), both(t.TempDir(), "/no/such/program"))
+	if !errors.Is(err, devserver.ErrNoProgram) || !strings.Contains(err.Error(), "/no/such/program") {
+		t.Errorf("given: got error %v, want %v that names it", err, devserver.ErrNoProgram)
+	}
+}
+
+// TestForeignProgram: what does not report is not waited for.
+func TestForeignProgram(t *testing.T) {
+	_, err := devserver.Start(t.Context(), both(t.TempDir(), "/bin/false"))
+	if err == nil || !strings.Contains(err.Error(), "before it listened") {
+		t.Errorf("got error %v, want one that says that it ended", err)
+	}
+}

@@ -1,0 +1,29 @@
+// Package devserver runs a NATS server and an S3 gateway on local folders, so that slipway works where
+// neither is installed. They are for development and tests: one machine, no replicas.
+//
+// The servers are in the program slipway-devserver (cmd/slipway-devserver, a module of its own), which this package
+// starts as a child process:
+//
+//	caller ── Start ──► slipway-devserver ── nats-server on NATS.Dir
+//	   │  settings ──► stdin       │     └── versitygw   on S3.Dir
+//	   │  addresses ◄── report ────┘
+//	   └─ ends, however it ends: stdin is at its end ──► the program ends
+//
+// So a production worker contains no server: the servers are half of the code and of the modules of a program
+// that links them. The gateway needs a process of its own anyway. It changes the working directory and
+// opens every file by a relative path; in a process that changes the directory again, objects end up elsewhere.
+//
+// # Why versitygw
+//
+// slipway needs a store that keeps the conditions If-Match and If-None-Match against concurrent writers, takes
+// multipart uploads, checks signatures, and has lost nothing that it confirmed when it is killed. versitygw
+// does all of it on plain files. docs/design.md has the alternatives that were measured.
+//
+// # Words
+//
+//	Servers   the running child process, with the addresses and accounts of its servers
+//	NATS, S3  the options of one server; nil leaves that server out
+//	Program   the path of slipway-devserver
+//
+// Linux and macOS; elsewhere Start returns an error.
+package devserver

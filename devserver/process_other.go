@@ -1,0 +1,12 @@
+//go:build !linux && !darwin
+
+package devserver
+
+import (
+	"errors"
+	"os/exec"
+)
+
+func (s *Servers) run(*exec.Cmd) error {
+	return errors.New("not supported on this system: run a NATS server and an S3 service of your own, and give their addresses")
+}
