@@ -131,7 +131,7 @@ func TestSilenceTooLong(t *testing.T) {
 func TestBeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := connect(t)
-		time.Sleep(10 * deadMan)
+		<-time.After(10 * deadMan)
 		if err := s.Err(); err != nil {
 			t.Errorf("a box that answers: got %v, want no error", err)
 		}
@@ -240,12 +240,12 @@ func TestExitMarginWithSlowOutput(t *testing.T) {
 		go func() {
 			f := <-p.opened
 			p.send(wire.Stdout, f.ID, []byte("x"))
-			time.Sleep(time.Hour / 2)
+			<-time.After(time.Hour / 2)
 			p.send(wire.End, f.ID, wire.Exit{Code: 3, TimedOut: true}.Encode())
 		}()
 		x, err := s.Exec(t.Context(), command(func(c *container.Command) {
 			c.Timeout = time.Second
-			c.Output = func(container.Stream, []byte) { time.Sleep(time.Hour) }
+			c.Output = func(container.Stream, []byte) { <-time.After(time.Hour) }
 		}))
 		if err != nil || x.Code != 3 {
 			t.Errorf("got %+v, %v; want the exit", x, err)

@@ -244,6 +244,19 @@ func TestWriteAll(t *testing.T) {
 	}
 }
 
+// Folders get their modes from below: one that is closed by its own mode would hide those in it.
+func TestWriteAllClosedFolder(t *testing.T) {
+	r := setup(t)
+	infos, st := r.writeAll([]wire.Entry{
+		{Path: "closed", Type: 'd', Mode: 0o600},
+		{Path: "closed/in", Type: 'd', Mode: 0o750},
+		{Path: "closed/in/f", Type: 'f', Mode: 0o644},
+	}, nil)
+	if st.Code != wire.CodeOK || len(infos) != 3 || infos[0].Mode != 0o600 || infos[1].Mode != 0o750 {
+		t.Errorf("got %+v, %+v; want three entries with their modes", infos, st)
+	}
+}
+
 func TestWriteAllErrors(t *testing.T) {
 	r := setup(t)
 	r.makeTree("dir/", "out -> /tmp", "f")

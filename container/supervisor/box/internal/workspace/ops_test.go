@@ -220,6 +220,17 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// A file that is too large is refused before its first byte.
+func TestReadOfLargeFile(t *testing.T) {
+	r := setup(t)
+	r.makeTree("f")
+	r.do(func(dir string) error { return os.Truncate(filepath.Join(dir, "f"), 4*wire.MaxData) })
+	data, st, _ := r.call(wire.KindRead, func(e *wire.Enc) { e.Str("f"); e.Int(3 * wire.MaxData) })
+	if st.Code != wire.CodeTooLarge || len(data) != 0 {
+		t.Errorf("got %d bytes, %+v; want none, too large", len(data), st)
+	}
+}
+
 // A malformed request is an error of that request alone.
 func TestMalformedRequest(t *testing.T) {
 	r := setup(t)

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"slipway/container/supervisor/box/internal/privs"
 )
 
 func TestRemover(t *testing.T) {
@@ -94,7 +96,7 @@ func TestRemoveDeepWithFewFiles(t *testing.T) {
 
 // A folder of more folders than are remembered at once is emptied by several looks.
 func TestRemoveWide(t *testing.T) {
-	dir, err := os.MkdirTemp("/dev/shm", "slipway-test-") // a disk takes half a minute
+	dir, err := os.MkdirTemp("/dev/shm", "slipway-test-") //nolint:usetesting // in memory: a disk takes half a minute
 	if err != nil {
 		t.Skipf("needs a file system in memory: %v", err)
 	}
@@ -117,6 +119,22 @@ func TestRemoveWide(t *testing.T) {
 	}
 	if err := Remove(top, time.Now().Add(time.Minute)); err != nil {
 		t.Errorf("Remove of nothing: got %v, want no error", err)
+	}
+}
+
+// A user's own folders are removed also if their modes forbid it.
+func TestRemoveOfClosedFolders(t *testing.T) {
+	r := setup(t)
+	r.makeTree("top/", "top/closed/", "top/closed/f", "top/closed/in/", "top/closed/in/f", "top/none/", "top/none/f")
+	for name, mode := range map[string]os.FileMode{"top/closed/in": 0o500, "top/closed": 0o555, "top/none": 0} {
+		r.do(func(dir string) error { return os.Chmod(filepath.Join(dir, name), mode) })
+	}
+	err := privs.AsUser(r.server.uid, r.server.gid, func() error { return Empty(r.dir, time.Now().Add(time.Minute)) })
+	if err != nil {
+		t.Errorf("Empty: got %v, want no error", err)
+	}
+	if list, _ := os.ReadDir(r.dir); len(list) != 0 {
+		t.Errorf("left: %v", list)
 	}
 }
 
