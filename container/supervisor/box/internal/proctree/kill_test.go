@@ -149,6 +149,30 @@ func TestFreezeStopsChain(t *testing.T) {
 	boxtest.Gone(t, mark)
 }
 
+// A group is stopped as a whole, in one step of the kernel, so that no member forks while another one is stopped.
+func TestFreezeStopsGroups(t *testing.T) {
+	mark := boxtest.Mark(t)
+	// Two subshells of one group, each with a child. The first one is the root; the second is not below it.
+	shell := boxtest.Shell(t, mark, "(sleep 600; true) & (sleep 600; true) & sleep 600; true")
+	var subshells []Process
+	eventually.True(t, eventually.Patience, "all have started", func() bool {
+		subshells = nil
+		for _, p := range below(t, shell.Process.Pid) {
+			if p.Parent == shell.Process.Pid && len(below(t, p.PID)) == 1 {
+				subshells = append(subshells, p)
+			}
+		}
+		return len(subshells) == 2
+	})
+	if frozen := Freeze(subshells[0].PID); len(frozen) != 1 || !frozen[0].stopped() {
+		t.Errorf("got %+v, want the one process below the root, stopped", frozen)
+	}
+	other := below(t, subshells[1].PID)
+	if len(other) != 1 || !other[0].stopped() {
+		t.Errorf("a member of the group beside the root: got %+v, want it stopped too", other)
+	}
+}
+
 // A signal meant for a process does not reach a later one with the same pid.
 func TestSendSparesSuccessor(t *testing.T) {
 	mark := boxtest.Mark(t)
