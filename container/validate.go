@@ -15,16 +15,16 @@ import (
 
 // Bounds of a Spec that no policy can move.
 const (
-	MinCPUs   = 0.01
-	MinMemory = 16 << 20 // bytes; less does not hold the supervisor
-	MinPids   = 32       // the supervisor's own threads are among them
-	MinDisk   = 1 << 20
-	MinTmp    = 1 << 20
-	MinShm    = 64 << 10
-	MinFiles  = 64
-	MaxID     = 1<<31 - 1 // of a user or a group
-	MaxLabels = 64
-	MaxEnv    = 512 << 10 // bytes of all names and values; steps' own come on top
+	minCPUs   = 0.01
+	minMemory = 16 << 20 // bytes; less does not hold the supervisor
+	minPids   = 32       // the supervisor's own threads are among them
+	minDisk   = 1 << 20
+	minTmp    = 1 << 20
+	minShm    = 64 << 10
+	minFiles  = 64
+	maxID     = 1<<31 - 1 // of a user or a group
+	maxLabels = 64
+	maxEnv    = 512 << 10 // bytes of all names and values; steps' own come on top
 )
 
 var (
@@ -44,11 +44,11 @@ func (s Spec) Validate() error {
 	if !nameRE.MatchString(s.Name) {
 		return specError("name", "%q does not match %s", s.Name, nameRE)
 	}
-	if err := CheckWorkdir(s.Workdir); s.Workdir != "" && err != nil {
+	if err := checkWorkdir(s.Workdir); s.Workdir != "" && err != nil {
 		return err
 	}
-	if s.User.UID < 0 || s.User.UID > MaxID || s.User.GID < 0 || s.User.GID > MaxID {
-		return specError("user", "%d:%d is outside 0 to %d", s.User.UID, s.User.GID, MaxID)
+	if s.User.UID < 0 || s.User.UID > maxID || s.User.GID < 0 || s.User.GID > maxID {
+		return specError("user", "%d:%d is outside 0 to %d", s.User.UID, s.User.GID, maxID)
 	}
 	if n := s.Network; n != "" && n != NetworkNone && n != NetworkOpen {
 		return specError("network", "%q is neither %q nor %q", n, NetworkNone, NetworkOpen)
@@ -115,9 +115,9 @@ func (s *Spec) fill() {
 	s.Resources = s.Resources.Or(DefaultResources())
 }
 
-// CheckWorkdir tells whether dir can hold a workspace: absolute, clean, and not
+// checkWorkdir tells whether dir can hold a workspace: absolute, clean, and not
 // in a folder that belongs to the kernel, the box or the system. Its error matches ErrSpec.
-func CheckWorkdir(dir string) error {
+func checkWorkdir(dir string) error {
 	if !path.IsAbs(dir) || path.Clean(dir) != dir || strings.ContainsAny(dir, "\x00:,\n") || len(dir) > 1024 {
 		return specError("workdir", "%q is not a clean absolute path", dir)
 	}
@@ -146,11 +146,11 @@ func checkMaps(env, labels map[string]string) error {
 		}
 		size += len(k) + len(v) + 2
 	}
-	if size > MaxEnv {
-		return specError("env", "%d bytes in all, more than %d", size, MaxEnv)
+	if size > maxEnv {
+		return specError("env", "%d bytes in all, more than %d", size, maxEnv)
 	}
-	if len(labels) > MaxLabels {
-		return specError("labels", "%d, more than %d", len(labels), MaxLabels)
+	if len(labels) > maxLabels {
+		return specError("labels", "%d, more than %d", len(labels), maxLabels)
 	}
 	for k, v := range labels {
 		if k == "" || len(k) > 128 || len(v) > 1024 || strings.ContainsAny(k+v, "\x00\n") || strings.Contains(k, "=") {
@@ -170,8 +170,8 @@ func (r Resources) validate() error {
 
 // mistakes lists the limits that are out of bounds. A zero field is a default to come.
 func (r Resources) mistakes() (wrong []*SpecError) {
-	if math.IsNaN(r.CPUs) || r.CPUs < 0 || r.CPUs > 0 && r.CPUs < MinCPUs || r.CPUs > 1<<20 {
-		wrong = append(wrong, specError("resources.cpus", "%v is below %v, or no sensible number", r.CPUs, MinCPUs))
+	if math.IsNaN(r.CPUs) || r.CPUs < 0 || r.CPUs > 0 && r.CPUs < minCPUs || r.CPUs > 1<<20 {
+		wrong = append(wrong, specError("resources.cpus", "%v is below %v, or no sensible number", r.CPUs, minCPUs))
 	}
 	for _, f := range r.fields() {
 		if v := *f.value; v < 0 || v > 0 && v < f.min || v > maxSize {
@@ -212,12 +212,12 @@ func (f field) text(v int64) string {
 
 func (r *Resources) fields() []field {
 	return []field{
-		{"memory", &r.Memory, MinMemory, true},
-		{"pids", &r.Pids, MinPids, false},
-		{"disk", &r.Disk, MinDisk, true},
-		{"tmp", &r.Tmp, MinTmp, true},
-		{"shm", &r.Shm, MinShm, true},
-		{"files", &r.Files, MinFiles, false},
+		{"memory", &r.Memory, minMemory, true},
+		{"pids", &r.Pids, minPids, false},
+		{"disk", &r.Disk, minDisk, true},
+		{"tmp", &r.Tmp, minTmp, true},
+		{"shm", &r.Shm, minShm, true},
+		{"files", &r.Files, minFiles, false},
 	}
 }
 
@@ -239,8 +239,8 @@ func (s Spec) CheckCommand(cmd Command) error {
 		return specError("timeout, grace", "must not be negative")
 	}
 	if u := cmd.User; u != nil {
-		if u.UID < 0 || u.UID > MaxID || u.GID < 0 || u.GID > MaxID {
-			return specError("user", "%d:%d is outside 0 to %d", u.UID, u.GID, MaxID)
+		if u.UID < 0 || u.UID > maxID || u.GID < 0 || u.GID > maxID {
+			return specError("user", "%d:%d is outside 0 to %d", u.UID, u.GID, maxID)
 		}
 		if isRoot(*u) && !s.HasRelaxation(RelaxRootSteps) {
 			return &Denied{Field: "user", Key: string(RelaxRootSteps)}
