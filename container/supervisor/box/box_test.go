@@ -40,7 +40,7 @@ func TestEnd(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			eachKind(t, func(t *testing.T, alone bool) {
 				r := setup(t, alone)
-				done := r.begin("trap '' TERM; " + hiding + "mkdir -p a/b; echo x > a/b/f; chmod 0 a/b; touch $HOME/t; echo ready; while :; do sleep 0.1; done")
+				done := r.begin("trap '' TERM; " + hiding + "mkdir -p a/b; echo x > a/b/f; chmod 0 a/b; touch $HOME/t; echo ready; while :; do mkdir -p new; echo x >> new/f; done") // it writes until it is dead
 				tt.end(r)
 				got := <-done
 				if tt.err != nil && (!errors.Is(got.err, tt.err) || !strings.Contains(got.err.Error(), tt.reason)) {

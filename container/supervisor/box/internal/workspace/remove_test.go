@@ -125,9 +125,12 @@ func TestRemoveWide(t *testing.T) {
 // A user's own folders are removed also if their modes forbid it.
 func TestRemoveOfClosedFolders(t *testing.T) {
 	r := setup(t)
-	r.makeTree("top/", "top/closed/", "top/closed/f", "top/closed/in/", "top/closed/in/f", "top/none/", "top/none/f")
-	for name, mode := range map[string]os.FileMode{"top/closed/in": 0o500, "top/closed": 0o555, "top/none": 0} {
-		r.do(func(dir string) error { return os.Chmod(filepath.Join(dir, name), mode) })
+	r.makeTree("top/", "top/f", "top/closed/", "top/closed/f", "top/closed/in/", "top/closed/in/f", "top/none/", "top/none/f")
+	for _, closed := range []struct {
+		name string
+		mode os.FileMode
+	}{{"top/closed/in", 0o500}, {"top/closed", 0o555}, {"top/none", 0}, {"top", 0o555}} {
+		r.do(func(dir string) error { return os.Chmod(filepath.Join(dir, closed.name), closed.mode) })
 	}
 	err := privs.AsUser(r.server.uid, r.server.gid, func() error { return Empty(r.dir, time.Now().Add(time.Minute)) })
 	if err != nil {
