@@ -54,8 +54,8 @@ func TestServerKilled(t *testing.T) {
 	id := b.create(t, sleep("6"))
 	b.waitOutput(t, id, "started")
 
-	docker(t, "kill", "-s", "KILL", b.nats.GetContainerID())
-	docker(t, "start", b.nats.GetContainerID())
+	docker(t, "kill", "-s", "KILL", b.nats)
+	docker(t, "start", b.nats)
 	eventually.True(t, 30*time.Second, "the server answers again", func() bool {
 		_, _, code := b.submit(t, "", "status", string(id))
 		return code == 0

@@ -9,7 +9,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,10 +16,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	mobycontainer "github.com/moby/moby/api/types/container"
-	"github.com/moby/moby/api/types/network"
-	"github.com/testcontainers/testcontainers-go"
 
 	"slipway/job"
 	"slipway/test/eventually"
@@ -41,7 +36,7 @@ const (
 
 // bundle is one installation: a queue, a store, and as many workers as a test starts.
 type bundle struct {
-	nats     testcontainers.Container
+	nats     string // id of its container
 	natsURL  string
 	endpoint string
 	bin      string   // folder of the built binaries
@@ -63,39 +58,37 @@ func setup(t *testing.T, images ...string) *bundle {
 	}
 	// Fixed ports: they survive a restart of the container.
 	natsPort, gatewayPort := freePort(t), freePort(t)
-	b.nats = start(t, natsPort, testcontainers.ContainerRequest{
-		Image:              natsImage,
-		Cmd:                []string{"-js", "-sd", "/data"},
-		ExposedPorts:       []string{"4222/tcp"},
-		HostConfigModifier: publish("4222/tcp", natsPort),
-	})
+	b.nats = start(t, natsImage, natsPort+":4222", nil, "-js", "-sd", "/data")
 	b.natsURL = "nats://127.0.0.1:" + natsPort
-	start(t, gatewayPort, testcontainers.ContainerRequest{
-		Image:              gatewayImage,
-		Cmd:                []string{"--port", ":7070", "posix", "/data"},
-		Env:                map[string]string{"ROOT_ACCESS_KEY": accessKey, "ROOT_SECRET_KEY": secretKey},
-		ExposedPorts:       []string{"7070/tcp"},
-		HostConfigModifier: publish("7070/tcp", gatewayPort),
-	})
+	start(t, gatewayImage, gatewayPort+":7070", []string{"ROOT_ACCESS_KEY=" + accessKey, "ROOT_SECRET_KEY=" + secretKey},
+		"--port", ":7070", "posix", "/data")
 	b.endpoint = "http://127.0.0.1:" + gatewayPort
 	t.Cleanup(func() { b.assertNothingLeft(t) })
 	return b
 }
 
-// start starts a container and waits until its published port answers. The port
-// is tried on the loopback address itself: testcontainers guesses another one where it takes this machine for a container.
-func start(t *testing.T, port string, req testcontainers.ContainerRequest) testcontainers.Container {
+// start runs a container until the end of the test, waits until its port answers, and returns its id. ports is host:container.
+func start(t *testing.T, img, ports string, env []string, args ...string) string {
 	t.Helper()
-	t.Setenv("TESTCONTAINERS_RYUK_DISABLED", "true")
-	c, err := testcontainers.GenericContainer(t.Context(), testcontainers.GenericContainerRequest{ContainerRequest: req, Started: true})
-	testcontainers.CleanupContainer(t, c)
-	if err != nil {
-		t.Fatalf("start %s: %v", req.Image, err)
+	run := []string{"run", "--detach", "--publish", "127.0.0.1:" + ports}
+	for _, e := range env {
+		run = append(run, "--env", e)
 	}
-	eventually.True(t, 30*time.Second, req.Image+" answers on port "+port, func() bool {
-		return answers("127.0.0.1:" + port)
-	})
-	return c
+	out, err := exec.CommandContext(t.Context(), "docker", append(append(run, img), args...)...).Output()
+	id := strings.TrimSpace(string(out))
+	if id != "" { // also of a container that was made and does not start
+		t.Cleanup(func() {
+			if out, err := exec.Command("docker", "rm", "--force", "--volumes", id).CombinedOutput(); err != nil {
+				t.Errorf("remove the container of %s: %v\n%s", img, err, out)
+			}
+		})
+	}
+	if err != nil {
+		t.Fatalf("start %s: %v", img, err)
+	}
+	port, _, _ := strings.Cut(ports, ":")
+	eventually.True(t, 30*time.Second, img+" answers on port "+port, func() bool { return answers("127.0.0.1:" + port) })
+	return id
 }
 
 // answers tells whether a server says something at addr: the engine's proxy takes connections before it is up.
@@ -111,12 +104,6 @@ func answers(addr string) bool {
 	}
 	_, err = conn.Read(make([]byte, 1))
 	return err == nil
-}
-
-func publish(port, hostPort string) func(*mobycontainer.HostConfig) {
-	return func(h *mobycontainer.HostConfig) {
-		h.PortBindings = network.PortMap{network.MustParsePort(port): []network.PortBinding{{HostIP: netip.MustParseAddr("127.0.0.1"), HostPort: hostPort}}}
-	}
 }
 
 func freePort(t *testing.T) string {
