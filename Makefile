@@ -2,7 +2,11 @@
 
 GO      ?= go
 # Linters and other tools have a go.mod of their own: the library's users need none of them.
-TOOL     = $(GO) tool -modfile=tools/go.mod
+TOOL     = $(GO) tool -modfile=$(CURDIR)/tools/go.mod
+# The modules with code. What is done in each of them, by $(EACH) command; done, is done here and nowhere else. Tests are in the
+# first one alone, those of the other's program too (devserver), so that go test ./... is all of them.
+MODULES  = . cmd/slipway-devserver
+EACH     = @set -e; for module in $(MODULES); do cd $(CURDIR)/$$module; echo "in $$module:";
 # The last lines of a run name what was skipped, and why.
 TESTSUM  = $(TOOL) gotestsum --format $(FORMAT) --format-hide-empty-pkg --hide-summary skipped \
 	--jsonfile bin/tests.json --post-run-command '$(GO) run ./test/skipped' --
@@ -51,14 +55,18 @@ e2e: build ## whole jobs through the binaries, on real Docker, NATS and S3
 
 .PHONY: lint
 lint: ## linters, and the arrows between packages
-	$(TOOL) golangci-lint run --allow-parallel-runners ./...
+	$(EACH) $(TOOL) golangci-lint run --allow-parallel-runners --config $(CURDIR)/.golangci.yml ./...; done
 
 .PHONY: vet
 vet: ## build and vet for every platform that is promised
-	GOOS=linux GOARCH=amd64 $(GO) build ./...
-	GOOS=linux GOARCH=arm64 $(GO) build ./...
-	GOOS=darwin GOARCH=arm64 $(GO) vet ./...
-	GOOS=windows GOARCH=amd64 $(GO) vet ./...
+	$(EACH) GOOS=linux GOARCH=amd64 $(GO) build -o /dev/null ./...; done
+	$(EACH) GOOS=linux GOARCH=arm64 $(GO) build -o /dev/null ./...; done
+	$(EACH) GOOS=darwin GOARCH=arm64 $(GO) vet ./...; done
+	$(EACH) GOOS=windows GOARCH=amd64 $(GO) vet ./...; done
+
+.PHONY: deps
+deps: build ## what slipway costs: sizes, modules, lines of go.mod; fails over a bound (test/deps)
+	@$(GO) run ./test/deps
 
 .PHONY: fuzz
 fuzz: ## each fuzz test on FUZZTIME inputs (default 200000x)
@@ -95,6 +103,7 @@ generate: ## rebuild what is generated: supervisor binaries, JSON Schema, tables
 	$(GO) generate ./...
 
 .PHONY: check
-check: ## prove that what is generated matches its sources
+check: ## prove that what is generated matches its sources, and go.mod files the imports
 	$(GO) run ./container/supervisor/generate -check
 	$(GO) test -run 'TestSchema' ./job
+	$(EACH) $(GO) mod tidy -diff; done

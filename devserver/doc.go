@@ -9,8 +9,8 @@
 //	   │  addresses ◄── report ────┘
 //	   └─ ends, however it ends: stdin is at its end ──► the program ends
 //
-// So a production worker contains no server: the servers are half of the code and of the modules of a program
-// that links them. The gateway needs a process of its own anyway. It changes the working directory and
+// So a production worker contains no server: they are a third of the code of a program that links them, and nearly
+// half of its modules. The gateway needs a process of its own anyway. It changes the working directory and
 // opens every file by a relative path; in a process that changes the directory again, objects end up elsewhere.
 //
 // # Why versitygw

@@ -195,7 +195,7 @@ func TestProvideRefuses(t *testing.T) {
 	}
 }
 
-// TestTagsMatch: what tools/go.mod has is what the tags promise, and compose and the
+// TestTagsMatch: what tools/go.mod has is what the tags promise and the development servers are, and compose and the
 // end-to-end tests name images that can be provided.
 func TestTagsMatch(t *testing.T) {
 	for module, tag := range map[string]string{
@@ -205,6 +205,13 @@ func TestTagsMatch(t *testing.T) {
 		version, _, err := goModule(t.Context(), module, "amd64")
 		if err != nil || version != tag {
 			t.Errorf("tools/go.mod has %s %s (%v), the image's tag says %s", module, version, err, tag)
+		}
+	}
+	for file, module := range map[string]string{"../../go.mod": natsModule, "../../cmd/slipway-devserver/go.mod": gatewayModule} {
+		version, _, err := goModule(t.Context(), module, "amd64")
+		text, readErr := os.ReadFile(file)
+		if err != nil || readErr != nil || !strings.Contains(string(text), module+" "+version+"\n") {
+			t.Errorf("%s does not require %s %s, which tools/go.mod has (%v, %v): the tests would try two servers", file, module, version, err, readErr)
 		}
 	}
 	compose, err := os.ReadFile("../../docker-compose.yml")
