@@ -46,7 +46,7 @@ type Job struct {
 	Name string `json:"name,omitempty"`
 	// Queue is the name of the queue. Empty means DefaultQueue. Limits: 32 of a-z, 0-9 and '-', not starting with '-'.
 	Queue string `json:"queue,omitempty"`
-	// Priority picks the class of the queue. Empty means normal.
+	// Priority says how often the job gets its turn while others wait, too. Empty means normal.
 	Priority Priority `json:"priority,omitempty"`
 	// Labels are free for the producer; they come back in the result. Empty means none.
 	// Limits: MaxLabels; a name has 63 of letters, digits, '.', '_', '-' and '/', a value MaxLabelBytes bytes.
@@ -87,8 +87,8 @@ type Job struct {
 	Steps []Step `json:"steps"`
 }
 
-// Priority is the class of a queue that a job waits in. Higher classes are
-// served first, lower ones are never starved.
+// Priority says how often a waiting job gets its turn. Jobs of a higher priority get
+// more turns, and those of a lower one always get some.
 type Priority string
 
 // The priorities.
