@@ -107,7 +107,7 @@ func (l *Loop) Run(hold, work context.Context) verdict.Verdict {
 	for p.goesOn() {
 		d, err := l.decider.Next(p.ctx, p.turn) //nolint:contextcheck // p.ctx is work, or within hold
 		if err != nil {
-			p.end(verdict.Judge(fmt.Errorf("decide next step: %w", err), context.Cause(p.ctx), job.ReasonInternal))
+			p.undecided(err)
 			break
 		}
 		if !p.accept(l.refuse(&d)) {

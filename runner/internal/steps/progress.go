@@ -54,6 +54,11 @@ func (p *progress) accept(refused string) bool {
 	return false
 }
 
+// undecided ends a job whose Decider failed.
+func (p *progress) undecided(err error) {
+	p.end(verdict.Judge(fmt.Errorf("decide next step: %w", err), context.Cause(p.ctx), job.ReasonInternal))
+}
+
 // note takes the result of an action.
 func (p *progress) note(r job.StepResult, continues bool) {
 	p.turn.Last = append(p.turn.Last, r)
