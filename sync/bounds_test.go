@@ -192,3 +192,28 @@ func TestPauses(t *testing.T) {
 		}
 	}
 }
+
+// TestPackTime: every tar can read the time, whatever the file's own is.
+func TestPackTime(t *testing.T) {
+	for ns, want := range map[int64]int64{-1: 0, -1 << 63: 0, 0: 0, 1_999_999_999: 1, 1 << 62: 1 << 62 / 1_000_000_000, 1<<63 - 1: 1<<33 - 1} {
+		if got := packTime(ns).Unix(); got != want {
+			t.Errorf("%d ns: got %d, want %d", ns, got, want)
+		}
+	}
+}
+
+// TestTotalBytes: a workspace of exactly MaxBytes is accepted.
+func TestTotalBytes(t *testing.T) {
+	file := func(path string, size int64) entry {
+		return entry{Path: path, Type: TypeFile, Size: size, MD5: [16]byte{1}, Pack: -1, Blob: "x"}
+	}
+	for over, files := range map[bool][]entry{
+		false: {file("a", 60), file("b", 40)},
+		true:  {file("a", 60), file("b", 41)},
+	} {
+		err := checkState(&state{Layout: layoutPacked, Files: files}, Options{MaxBytes: 100})
+		if over != (err != nil) {
+			t.Errorf("got error %v, want one: %t", err, over)
+		}
+	}
+}

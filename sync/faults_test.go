@@ -151,7 +151,7 @@ func TestCorrupt(t *testing.T) {
 				good := b.store.Object(key)
 				harm(b, key)
 				_, _, err := b.syncer.Pull(t.Context(), ws, folderTree(t, t.TempDir()))
-				if !errors.Is(err, wsync.ErrCorrupt) || !strings.Contains(err.Error(), key) {
+				if !errors.Is(err, wsync.ErrCorrupt) || !strings.Contains(err.Error(), key) || (name == "missing") != strings.Contains(err.Error(), "it is missing") {
 					t.Errorf("%s: got error %v, want %v naming it", key, err, wsync.ErrCorrupt)
 				}
 				_, err = b.store.Put(t.Context(), key, bytes.NewReader(good), int64(len(good)), wsync.PutOptions{})

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -23,10 +24,11 @@ func TestSkipped(t *testing.T) {
 	x.write("f", "x")
 	x.write(strings.Repeat("d/", 70)+"f", "x")
 	x.write(".sandbox-state", "not ours")
+	x.write(".sandbox-state.d/inner", "named once, with its folder")
 	must(t, syscall.Mkfifo(x.path("pipe"), 0o600))
 	p := x.mustPush()
-	if all := strings.Join(p.Skipped, "\n"); len(p.Skipped) != 3 || !strings.Contains(all, "pipe") || !strings.Contains(all, "deeper") || !strings.Contains(all, "reserved") {
-		t.Errorf("skipped: got %q, want the pipe, the deep folder and the reserved name", p.Skipped)
+	if all := strings.Join(p.Skipped, "\n"); len(p.Skipped) != 4 || !strings.Contains(all, "pipe") || !strings.Contains(all, "deeper") || !strings.Contains(all, "reserved") {
+		t.Errorf("skipped: got %q, want the pipe, the deep folder and the two reserved names", p.Skipped)
 	}
 	if got := b.pull().listing(); got["f"] == "" || got["pipe"] != "" {
 		t.Errorf("restored %v, want f, and no pipe", got)
@@ -63,16 +65,23 @@ func TestLongPaths(t *testing.T) {
 	if _, err := x.push(wsync.PushOptions{}); !errors.Is(err, wsync.ErrTooLarge) || !strings.Contains(err.Error(), "paths of") {
 		t.Errorf("got error %v, want %v for the paths", err, wsync.ErrTooLarge)
 	}
+	y := b.pull()
+	for i := range 10 {
+		must(t, os.Symlink(strings.Repeat("d", 200), y.path(fmt.Sprint("l", i))))
+	}
+	if _, err := y.push(wsync.PushOptions{}); !errors.Is(err, wsync.ErrTooLarge) || !strings.Contains(err.Error(), "paths of") {
+		t.Errorf("links: got error %v, want %v for the targets", err, wsync.ErrTooLarge)
+	}
 }
 
 func TestBadPrefix(t *testing.T) {
 	b := setup(t, wsync.Options{})
-	for _, prefix := range []string{"", "/", "a//b", "../x", "a/../b", "a/.", ".hidden", "a b", "a\x00", "ü", "a/b%2e", strings.Repeat("a", 201)} {
+	for _, prefix := range []string{"", "/", "a//b", "../x", "a/../b", "a/.", ".hidden", "a b", "a\x00", "ü", "a/b%2e", strings.Repeat("a", 201), strings.Repeat("aaaaaa/", 100) + "a"} {
 		if _, err := b.syncer.Open(t.Context(), prefix); err == nil {
 			t.Errorf("prefix %q: got no error", prefix)
 		}
 	}
-	for _, prefix := range []string{"a", "a/", "tenants/t1/ws-1", "A_b.c=d@e"} {
+	for _, prefix := range []string{"a", "a/", "tenants/t1/ws-1", "A_b.c=d@e", strings.Repeat("a", 200), strings.Repeat("aaaaaa/", 99) + "aaaaaaa"} {
 		if base, err := b.syncer.Open(t.Context(), prefix); err != nil || !strings.HasSuffix(base.Prefix, "/") {
 			t.Errorf("prefix %q: got %v, %v", prefix, base, err)
 		}

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -28,7 +29,7 @@ type options struct {
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	var o options
 	flag.StringVar(&o.tests, "tests", "", "packages whose tests are run, separated by commas (default: the package itself)")
 	flag.StringVar(&o.judged, "judged", "test/mutate/judged.txt", "file of judged survivors, which are not printed: lines \"key | reason\"")
@@ -100,10 +101,7 @@ func run(ctx context.Context, pattern string, o options, out io.Writer) (int, er
 		return 0, nil
 	}
 	verdicts, err := b.tryAll(ctx, p.path, c.mutants, o, out)
-	if err != nil {
-		return 0, err
-	}
-	return report(out, verdicts, known, time.Since(began)), nil
+	return report(out, verdicts, known, time.Since(began)), err
 }
 
 func (b *bench) measure(ctx context.Context, p *pkg, o options, out io.Writer) error {
@@ -171,23 +169,32 @@ func (p *pkg) choose(all []mutant, only *regexp.Regexp, b *bench, o options) cho
 	return c
 }
 
-// tryAll tries the mutants, o.jobs at a time.
+// tryAll tries the mutants, o.jobs at a time. If ctx ends it returns what was found out until then, and the cause.
 func (b *bench) tryAll(ctx context.Context, target string, mutants []mutant, o options, out io.Writer) ([]verdict, error) {
 	verdicts, errs := make([]verdict, len(mutants)), make([]error, len(mutants))
+	var done []verdict
 	var mu sync.Mutex // of out
 	inParallel(len(mutants), o.jobs, func(i int) {
 		if ctx.Err() != nil {
 			return
 		}
 		verdicts[i], errs[i] = b.try(ctx, target, mutants[i], filepath.Join(b.tmp, fmt.Sprint(i)))
-		if o.verbose && ctx.Err() == nil {
+		if o.verbose && errs[i] == nil {
 			mu.Lock()
 			defer mu.Unlock()
 			v := verdicts[i]
 			fmt.Fprintf(out, "%-9s %s:%d: %s  %s\n", v.outcome, v.file.name, v.line(), v.key(), short(v.by))
 		}
 	})
-	return verdicts, errors.Join(append(errs, ctx.Err())...)
+	for i, v := range verdicts {
+		if v.outcome != "" && errs[i] == nil {
+			done = append(done, v)
+		}
+	}
+	if err := context.Cause(ctx); err != nil {
+		return done, err
+	}
+	return done, errors.Join(errs...)
 }
 
 // report prints the new survivors and the sums, and returns the number of new survivors.

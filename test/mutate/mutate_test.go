@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"go/ast"
 	"os"
 	"path/filepath"
@@ -137,6 +139,35 @@ func TestFailingTests(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "TestF fails without a mutation") {
 		t.Errorf("got error %v, want one that names the test", err)
 	}
+}
+
+// TestInterrupted: a run that is ended early tells what it found out until then.
+func TestInterrupted(t *testing.T) {
+	t.Chdir("testdata")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	out := &watched{word: "killed ", found: cancel}
+	_, err := run(ctx, "./suite", options{verbose: true, jobs: 1, limit: time.Minute}, out)
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got error %v, want %v", err, context.Canceled)
+	}
+	if !regexp.MustCompile(`\n[1-9] tried in .*: [1-9] killed`).MatchString(out.String()) {
+		t.Errorf("got\n%s\nwant the sum of what was tried", out.String())
+	}
+}
+
+// watched calls found when word is written.
+type watched struct {
+	strings.Builder
+	word  string
+	found func()
+}
+
+func (w *watched) Write(b []byte) (int, error) {
+	if strings.Contains(string(b), w.word) {
+		w.found()
+	}
+	return w.Builder.Write(b)
 }
 
 // TestLines: a mutant has as many lines as the source, else the traces of its failed tests would point elsewhere.

@@ -17,13 +17,14 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"slipway/test/procgroup"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	rounds := flag.Int("rounds", 10, "how often the tests are run")
 	burners := flag.Int("burners", 4, "threads that burn the CPU meanwhile")
 	flag.Parse()
