@@ -54,7 +54,7 @@ func (p *push) upload(ctx context.Context) error {
 			u.blobs[e.Blob] = struct{}{}
 		}
 	}
-	err := u.readInRounds()
+	err := u.readInRounds() //nolint:contextcheck // it uses the context of the group, which is below ctx
 	if err == nil {
 		err = u.pack.flush()
 	}
