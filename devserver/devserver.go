@@ -105,7 +105,7 @@ func start(ctx context.Context, opts Options) (*Servers, error) {
 		return nil, errors.Join(fmt.Errorf("%w: %s", err, log), closeErr)
 	}
 	if r.Error != "" {
-		s.Close() //nolint:errcheck // its exit code says what the report says
+		s.Close() // its exit code says no more than the report
 		return nil, errors.New(r.Error)
 	}
 	s.describe(set, r)

@@ -73,7 +73,7 @@ func startBoth(t *testing.T, opts devserver.Options) *bundle {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { s.Close() }) //nolint:errcheck // one of them was killed
+	t.Cleanup(func() { s.Close() }) // one of them was killed
 	b := &bundle{servers: s}
 	if b.store, err = s3store.New(s3store.Config{Endpoint: s.Endpoint, Bucket: "bucket", AccessKey: s.AccessKey, SecretKey: s.SecretKey}); err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -169,6 +170,44 @@ func (d *devProcess) endsSoon(begun time.Time) {
 	if got := d.cmd.ProcessState.ExitCode(); got != 0 {
 		d.t.Errorf("exit code: got %d, want 0", got)
 	}
+}
+
+// TestDev_ServersEnd: a worker whose queue and store died does not wait for them for ever.
+func TestDev_ServersEnd(t *testing.T) {
+	d := startDev(t, "0s")
+	killChild(t, d.cmd.Process.Pid, "slipway-devserver")
+	<-d.ended
+	if got := d.cmd.ProcessState.ExitCode(); got != 3 || !strings.Contains(d.out.String(), "the development servers ended") {
+		t.Errorf("exit code %d, want 3 and what happened:\n%s", got, d.out)
+	}
+}
+
+// killChild kills the child of process parent that runs program.
+func killChild(t *testing.T, parent int, program string) {
+	t.Helper()
+	lists, err := filepath.Glob("/proc/" + strconv.Itoa(parent) + "/task/*/children")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, list := range lists {
+		pids, _ := os.ReadFile(list) // a thread may have ended
+		for pid := range strings.FieldsSeq(string(pids)) {
+			exe, err := os.Readlink("/proc/" + pid + "/exe")
+			n, convErr := strconv.Atoi(pid)
+			if err != nil || convErr != nil || filepath.Base(exe) != program {
+				continue
+			}
+			child, err := os.FindProcess(n)
+			if err == nil {
+				err = child.Kill()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+	}
+	t.Fatalf("process %d has no child that runs %s", parent, program)
 }
 
 // TestDev_KeepsKeys: a program that was told the store's keys goes on with them after a new start on the same folder.

@@ -62,7 +62,7 @@ func build(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer unlock()
+	defer func() { _ = unlock() }() // closing the file can't fail in a way that matters
 	path := filepath.Join(dir, devprotocol.Program)
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", path, ".")
 	cmd.Dir = filepath.Join(root, "cmd", devprotocol.Program)
