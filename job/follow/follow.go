@@ -31,10 +31,12 @@ const (
 // is dropped for it.
 func Job(ctx context.Context, client job.Client, id job.ID) iter.Seq2[Update, error] {
 	return func(yield func(Update, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
 		f := start(ctx, client, id)
-		defer f.stop()
-		r, err := f.relay(yield)
-		f.stop()
+		stop := func() { cancel(); f.all.Wait() }
+		defer stop() // the loop may panic
+		r, err := f.relay(ctx, yield)
+		stop()
 		switch {
 		case errors.Is(err, errStopped):
 		case err != nil:
@@ -89,13 +91,10 @@ var errStopped = errors.New("the caller left the loop")
 
 // follower is one run of Job.
 type follower struct {
-	ctx    context.Context // ends with stop
-	cancel context.CancelFunc
-	all    sync.WaitGroup // the goroutines of this run
-
 	client job.Client
 	id     job.ID
 	link   link
+	all    sync.WaitGroup // the goroutines of this run
 
 	updates chan Update // Event and Gap; closed when no more can come
 	states  chan error  // what the probes found; nil: the queue answers
@@ -107,26 +106,20 @@ type outcome struct {
 	err    error
 }
 
+// start starts the goroutines of a run, which end with ctx.
 func start(ctx context.Context, client job.Client, id job.ID) *follower {
 	f := &follower{client: client, id: id, updates: make(chan Update), states: make(chan error), results: make(chan outcome, 1)}
-	f.ctx, f.cancel = context.WithCancel(ctx)
-	f.all.Go(func() { defer close(f.updates); f.readEvents() })
-	f.all.Go(f.probe)
+	f.all.Go(func() { defer close(f.updates); f.readEvents(ctx) })
+	f.all.Go(func() { f.probe(ctx) })
 	f.all.Go(func() {
-		r, err := Result(f.ctx, client, id)
+		r, err := Result(ctx, client, id)
 		f.results <- outcome{r, err}
 	})
 	return f
 }
 
-// stop ends the goroutines and waits for them. It may be called twice.
-func (f *follower) stop() {
-	f.cancel()
-	f.all.Wait()
-}
-
 // relay yields updates until there is a result and no more events.
-func (f *follower) relay(yield func(Update, error) bool) (*job.Result, error) {
+func (f *follower) relay(ctx context.Context, yield func(Update, error) bool) (*job.Result, error) {
 	var (
 		result *job.Result
 		late   <-chan time.Time
@@ -148,7 +141,7 @@ func (f *follower) relay(yield func(Update, error) bool) (*job.Result, error) {
 		case err := <-f.states:
 			ok = tell(change(&lost, err))
 		case <-quiet.C:
-			ok = tell(f.explain())
+			ok = tell(f.explain(ctx))
 		case out := <-results:
 			if out.err != nil {
 				return nil, out.err
@@ -178,11 +171,11 @@ func change(lost *bool, err error) Update {
 }
 
 // readEvents sends each event once. After a failure it calls the client again, which starts with the first event.
-func (f *follower) readEvents() {
+func (f *follower) readEvents(ctx context.Context) {
 	var at position
 	for {
 		var failed error
-		for e, err := range f.client.Follow(f.ctx, f.id, true) {
+		for e, err := range f.client.Follow(ctx, f.id, true) {
 			if err != nil {
 				failed = err
 				break
@@ -191,7 +184,7 @@ func (f *follower) readEvents() {
 			for _, u := range at.next(e) {
 				select {
 				case f.updates <- u:
-				case <-f.ctx.Done():
+				case <-ctx.Done():
 					return
 				}
 			}
@@ -200,15 +193,15 @@ func (f *follower) readEvents() {
 			return
 		}
 		f.link.failed(failed)
-		if sleep(f.ctx, retryDelay) != nil {
+		if sleep(ctx, retryDelay) != nil {
 			return
 		}
 	}
 }
 
 // explain looks why no event comes. It returns nil if there is nothing to tell.
-func (f *follower) explain() Update {
-	ctx, cancel := context.WithTimeout(f.ctx, probeTimeout)
+func (f *follower) explain(ctx context.Context) Update {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	st, err := f.client.Status(ctx, f.id)
 	if errors.Is(err, job.ErrUnavailable) || ctx.Err() != nil {

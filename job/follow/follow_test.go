@@ -172,7 +172,10 @@ func TestJob_Leave(t *testing.T) {
 	t.Run("break", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			q := q()
-			for range Job(t.Context(), q, "X") {
+			for _, err := range Job(t.Context(), q, "X") {
+				if err != nil {
+					t.Error(err)
+				}
 				break
 			}
 			wantEnded(t, q)
@@ -187,7 +190,10 @@ func TestJob_Leave(t *testing.T) {
 				}
 				wantEnded(t, q)
 			}()
-			for range Job(t.Context(), q, "X") {
+			for _, err := range Job(t.Context(), q, "X") {
+				if err != nil {
+					t.Error(err)
+				}
 				panic("in the loop")
 			}
 		})
@@ -195,7 +201,10 @@ func TestJob_Leave(t *testing.T) {
 	t.Run("again", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			updates := Job(t.Context(), &faulty{calls: []call{{whole(), nil}}, result: succeeded()}, "X")
-			for range updates {
+			for _, err := range updates {
+				if err != nil {
+					t.Error(err)
+				}
 				break
 			}
 			if got, err := words(updates); err != nil || len(got) != len(whole())+1 {
@@ -280,7 +289,10 @@ func TestStored(t *testing.T) {
 			}
 		})
 	}
-	for range Stored(t.Context(), &faulty{calls: []call{{whole(), nil}}}, "X") {
+	for _, err := range Stored(t.Context(), &faulty{calls: []call{{whole(), nil}}}, "X") {
+		if err != nil {
+			t.Error(err)
+		}
 		break // nothing is left that could fail
 	}
 }

@@ -59,28 +59,28 @@ func (l *link) event() bool {
 }
 
 // probe finds out whether the queue answers, until the follower stops.
-func (f *follower) probe() {
-	for sleep(f.ctx, probeEvery) == nil {
+func (f *follower) probe(ctx context.Context) {
+	for sleep(ctx, probeEvery) == nil {
 		event, err := f.link.take()
 		if err == nil && !event {
-			if err = f.ask(); err != nil && f.link.event() {
+			if err = f.ask(ctx); err != nil && f.link.event() {
 				err = nil // it came while the question waited for its answer
 			}
 		}
-		if f.ctx.Err() != nil {
+		if ctx.Err() != nil {
 			return // a question that was cut short proves nothing
 		}
 		select {
 		case f.states <- err:
-		case <-f.ctx.Done():
+		case <-ctx.Done():
 			return
 		}
 	}
 }
 
 // ask returns an error if the queue does not answer.
-func (f *follower) ask() error {
-	ctx, cancel := context.WithTimeout(f.ctx, probeTimeout)
+func (f *follower) ask(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	_, err := f.client.Status(ctx, f.id)
 	switch {
