@@ -126,7 +126,7 @@ func TestWatch(t *testing.T) {
 		const signs = 10
 		go func() {
 			for range signs {
-				time.Sleep(deadMan - every)
+				<-time.After(deadMan - every)
 				w.touch()
 			}
 		}()

@@ -265,11 +265,11 @@ func init() {
 		first := Reap()
 		_ = unix.Kill(pid, unix.SIGKILL)
 		for !Reap() {
-			time.Sleep(time.Millisecond)
+			<-time.After(time.Millisecond)
 		}
 		pid = fork("exit 3")
 		go ReapForever(nil) // nothing announces the end of the child
-		for deadline := time.Now().Add(eventually.Patience); ; time.Sleep(10 * time.Millisecond) {
+		for deadline := time.Now().Add(eventually.Patience); ; <-time.After(10 * time.Millisecond) {
 			if _, ok := readProcess(pid, make([]byte, 1024)); !ok {
 				break
 			}
