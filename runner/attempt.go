@@ -68,9 +68,11 @@ func (a *attempt) run() (v verdict.Verdict) {
 	}
 
 	began := a.enter(phaseSteps)
-	defer a.hold.limit(a.job.Timeout.Std())()
+	stopClock := a.hold.limit(a.job.Timeout.Std())
+	defer stopClock() // after a panic
 	a.loop = steps.New(a.loopConfig(), decider)
 	v = a.loop.Run(a.hold.ctx, a.hold.work)
+	stopClock()
 	a.leave(phaseSteps, began, &a.result.Phases.Steps, v.Outcome == job.Succeeded)
 
 	if !a.workspace.Saves(v.Outcome) {

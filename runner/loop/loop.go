@@ -17,6 +17,14 @@ type Decider interface {
 	Next(ctx context.Context, turn Turn) (Decision, error)
 }
 
+// Planned is a Decider that knows its steps before the first turn, at most job.MaxSteps, as a Script does. The result of
+// its job keeps every step, each with an excerpt that leaves room for all, and reports those that Next never gave as skipped.
+type Planned interface {
+	Decider
+	// Rest returns the steps that Next has not given yet.
+	Rest() []job.Step
+}
+
 // Turn is what a Decider knows when it decides.
 type Turn struct {
 	// Number counts the decisions so far.

@@ -25,8 +25,7 @@ func (s *script) Next(_ context.Context, t Turn) (Decision, error) {
 	return Decision{Actions: []Action{{Step: step, Skip: !runs(step.If, t.Failed, t.Ending)}}}, nil
 }
 
-// Rest returns the steps that Next has not given. The loop knows by it how many steps there are, and reports those that
-// it never asked for as skipped.
+// Rest implements Planned.
 func (s *script) Rest() []job.Step { return s.steps[s.next:] }
 
 // runs reports whether a step with the condition c runs now.

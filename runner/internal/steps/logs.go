@@ -19,21 +19,33 @@ import (
 // LogTimeout bounds the upload of one step's log.
 const LogTimeout = 2 * time.Minute
 
+// maxUploads bounds the logs of one job that are on their way at once: each holds an open file of up to Logs.Limit, and
+// a Decider may take any number of steps.
+const maxUploads = 8
+
 // uploads are the logs on their way to the store, beside the steps that come after.
 type uploads struct {
 	under  sync.WaitGroup
+	places chan struct{} // of maxUploads
 	mu     sync.Mutex
 	stored map[int]job.Output // LogKey and Truncated, by the step's index
 }
 
-// storeLog sends a spool to the store and closes it, beside what comes next, and returns its key. It ends with hold: the
-// log of a step that ran out of time is stored, too.
+// storeLog sends a spool to the store and closes it, beside what comes next, and returns its key. It waits while
+// maxUploads are on their way. It ends with hold: the log of a step that ran out of time is stored, too.
 func (l *Loop) storeLog(hold context.Context, index int, name string, s *spool) (key string) {
 	if s == nil {
 		return ""
 	}
 	key = fmt.Sprintf("%s%03d-%s.log", l.cfg.Logs.Folder, index+1, slug(name))
+	select {
+	case l.logs.places <- struct{}{}:
+	case <-hold.Done():
+		s.close()
+		return ""
+	}
 	l.logs.under.Go(func() {
+		defer func() { <-l.logs.places }()
 		defer s.close()
 		err := verdict.Recovered(func() error { return putSpool(hold, l.cfg.Logs.Store, key, s) })
 		if err != nil {

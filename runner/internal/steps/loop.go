@@ -3,6 +3,7 @@ package steps
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -80,16 +81,11 @@ type Loop struct {
 // New makes the Loop of what d decides.
 func New(cfg Config, d loop.Decider) *Loop {
 	l := &Loop{cfg: cfg, decider: d, excerpt: cfg.Excerpt, record: record{room: recordRoom}}
-	if p, ok := d.(planned); ok {
+	l.logs.places = make(chan struct{}, maxUploads)
+	if p, ok := d.(loop.Planned); ok && len(p.Rest()) <= job.MaxSteps {
 		l.excerpt, l.record.room = excerptSize(cfg.Excerpt, len(p.Rest())), 0
 	}
 	return l
-}
-
-// planned is a Decider that knows its steps before.
-type planned interface {
-	// Rest returns the steps that Next has not given yet.
-	Rest() []job.Step
 }
 
 // excerptSize is what one of n steps may keep of its output's head, and of its tail: all of them must fit into one
@@ -107,7 +103,9 @@ func (l *Loop) Run(hold, work context.Context) verdict.Verdict {
 	for p.goesOn() {
 		d, err := l.decider.Next(p.ctx, p.turn) //nolint:contextcheck // p.ctx is work, or within hold
 		if err != nil {
-			p.undecided(err)
+			if p.undecided(err) {
+				continue
+			}
 			break
 		}
 		if !p.accept(l.refuse(&d)) {
@@ -122,7 +120,7 @@ func (l *Loop) Run(hold, work context.Context) verdict.Verdict {
 			}
 			seen, err := l.act(hold, p.ctx, &d.Actions[i])
 			if err != nil {
-				p.boxFailed(err)
+				p.broken(err)
 				break
 			}
 			p.note(seen, d.Actions[i].Step.ContinueOnError)
@@ -148,6 +146,7 @@ func (l *Loop) refuse(d *loop.Decision) string {
 	case l.cfg.Check == nil:
 		return ""
 	}
+	d.Actions = slices.Clone(d.Actions) // the Decider's own stay as they are: it may share them between attempts
 	for i := range d.Actions {
 		if err := l.cfg.Check(&d.Actions[i].Step); err != nil {
 			return fmt.Sprintf("actions[%d]: %s", i, err)
@@ -158,7 +157,7 @@ func (l *Loop) refuse(d *loop.Decision) string {
 
 // skipRest reports the steps of a script that nobody asked for any more as skipped.
 func (l *Loop) skipRest() {
-	if p, ok := l.decider.(planned); ok {
+	if p, ok := l.decider.(loop.Planned); ok {
 		for _, s := range p.Rest() {
 			l.skip(&s)
 		}

@@ -54,9 +54,14 @@ func (p *progress) accept(refused string) bool {
 	return false
 }
 
-// undecided ends a job whose Decider failed.
-func (p *progress) undecided(err error) {
-	p.end(verdict.Judge(fmt.Errorf("decide next step: %w", err), context.Cause(p.ctx), job.ReasonInternal))
+// undecided takes an error of the Decider, and reports whether it is asked again: a Decider that a cancel or the job's
+// timeout interrupted has not failed, and its next turn is Ending.
+func (p *progress) undecided(err error) (again bool) {
+	if p.hold.Err() == nil && p.work.Err() != nil && !p.turn.Ending {
+		return true
+	}
+	p.broken(fmt.Errorf("decide next step: %w", err))
+	return false
 }
 
 // note takes the result of an action.
@@ -68,9 +73,9 @@ func (p *progress) note(r job.StepResult, continues bool) {
 	}
 }
 
-// boxFailed ends a job whose box failed under a step. A box that failed while the job was being ended, for its time or by
-// a user, changes nothing about that: another try would last as long and end the same way.
-func (p *progress) boxFailed(err error) {
+// broken ends a job whose box or Decider failed. A failure while the job was being ended, for its time or by a user,
+// changes nothing about that: another try would last as long and end the same way.
+func (p *progress) broken(err error) {
 	if p.hold.Err() == nil && p.work.Err() != nil {
 		p.end(verdict.Earlier(p.verdict, verdict.Stopped(context.Cause(p.work))))
 		return
