@@ -3,8 +3,8 @@
 GO      ?= go
 # Linters and other tools have a go.mod of their own: the library's users need none of them.
 TOOL     = $(GO) tool -modfile=$(CURDIR)/tools/go.mod
-# The modules with code. What is done in each of them, by $(EACH) command; done, is done here and nowhere else. Tests are in the
-# first one alone, those of the other's program too (devserver), so that go test ./... is all of them.
+# The modules that contain code. A target that runs in each of them writes: $(EACH) command; done. All tests are in the first
+# module, also those of slipway-devserver, so `go test ./...` runs every test.
 MODULES  = . cmd/slipway-devserver
 EACH     = @set -e; for module in $(MODULES); do cd $(CURDIR)/$$module; echo "in $$module:";
 # The last lines of a run name what was skipped, and why.

@@ -58,7 +58,7 @@ type Config struct {
 	// at most MaxExcerpt. A job of many steps gets less for each, so that its result fits into one message.
 	Excerpt int
 	// Observation is the same for what a Decider is told of a step's output. It does not depend on the result, and is
-	// kept for one turn only. Default 16 KiB, at most MaxObservation. Without a Decider nobody is told.
+	// kept for one turn only. Default 16 KiB, at most MaxObservation. It has no effect without a Decider.
 	Observation int
 
 	// Logger gets structured logs with the attempt's fields. Default: none.

@@ -97,8 +97,8 @@ func (h *hold) extendLoop(ctx context.Context) {
 	}
 }
 
-// confirm waits until the server says that the lease still stands, or ctx ends. What is done right after it is done by the
-// owner of the job, or by nobody.
+// confirm waits until the server says that the lease still stands, or ctx ends. After nil, this worker
+// owned the job when the server answered.
 func (h *hold) confirm(ctx context.Context) error {
 	for {
 		err := h.extend(ctx)

@@ -82,6 +82,8 @@ func (f *file) check(m *document.Mistakes) {
 			for _, wrong := range all {
 				m.Fail(wrong.Key, "%s", wrong.Detail)
 			}
+		} else if err != nil {
+			m.Fail("", "%s", err)
 		}
 	}
 }

@@ -23,7 +23,7 @@ type Harness struct {
 	// CrashBudget is the queue's. Each death costs the suite an AckWait.
 	CrashBudget int
 	// Slack is by how much longer than on a quiet machine the queue takes at this moment. The suite stretches its own
-	// bounds by it; whoever sets it stretches Timing, too. Default 1.
+	// bounds by it; a caller that sets it also lengthens Timing. Default 1.
 	Slack float64
 }
 

@@ -1,5 +1,5 @@
 // Package natsqueue is the queue of package job on NATS JetStream. This package is the job protocol; the package
-// internal/jsconn below it makes the calls to the server. No other package imports nats.go.
+// internal/jsconn below it makes the calls to the server. Only these two import nats.go.
 //
 //	Submit ─► JOBS  J.<queue>.<priority>.<id>  work queue; the message is the job's token
 //	   │        │ fetch one per slot

@@ -114,7 +114,7 @@ func (p *presence) claimName(ctx context.Context) error {
 			if !jsconn.Conflicts(err) {
 				return err
 			}
-			continue // another process was faster, or the entry expired just now
+			// Another process was faster, or the entry expired just now: look again after the pause.
 		case seen != 0 && seq != seen:
 			return fmt.Errorf("the name is in use by another process, started %s: give each worker its own (setting Worker)", w.StartedAt.Format(time.RFC3339))
 		case seen == 0:

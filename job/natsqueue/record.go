@@ -26,7 +26,7 @@ type record struct {
 	Counts     job.Counts        `json:"counts,omitzero"`
 	Cancel     job.CancelMode    `json:"cancel,omitempty"`
 	Queue      string            `json:"queue"`
-	Priority   job.Priority      `json:"class"`
+	Priority   job.Priority      `json:"priority"`
 	Name       string            `json:"name,omitempty"`
 	Labels     map[string]string `json:"labels,omitempty"`
 

@@ -12,8 +12,10 @@ const MaxInvalid = 5
 // Decider decides what an attempt does next. One Decider serves one attempt, and is called from one goroutine.
 type Decider interface {
 	// Next says what to do after the turns so far. ctx ends with the time that is left for deciding and doing, with
-	// a cancel, and when the worker stops; the attempt waits for Next to return then. An error means that nothing can be decided now, such as a model that does
-	// not answer: it costs the job one of its infrastructure failures. A wrong answer is a Decision with Invalid.
+	// a cancel, and when the worker stops. A Next that ignores the end of ctx holds its slot, its lease and Worker.Run. A
+	// Next that ctx interrupted may return any error: it is asked again, with Turn.Ending, if there is time. Any other
+	// error means that nothing can be decided now, such as a model that does not answer, and costs the job one of its
+	// infrastructure failures. A wrong answer is a Decision with Invalid.
 	Next(ctx context.Context, turn Turn) (Decision, error)
 }
 

@@ -20,8 +20,8 @@ const CreateTimeout = 2 * time.Minute
 // expirySlack is how much later than its lifetime a box counts as expired: clocks of two hosts with one engine differ.
 const expirySlack = 5 * time.Minute
 
-// Box is one box of an owner, from before it is made until nothing of it is left. Start comes first; everything else may
-// be called at any time, from any goroutine.
+// Box is one box of an owner, from before it is made until nothing of it is left. Start is called at most once, and not after
+// Remove. Watch, Sandbox and Remove may be called at any time, also before Start, from any goroutine.
 type Box struct {
 	fleet *Fleet
 	owner Owner

@@ -1,8 +1,7 @@
 // Package box is the life of boxes on one engine: from before a box is made until nothing of it is left, also after a
-// worker that died. It knows nothing of jobs and attempts: whoever owns a box says so with an Owner, and a box may serve
-// one attempt or many.
+// worker that died. It knows nothing of attempts: an Owner names a box's owner, and a box may serve one attempt or many.
 //
-//	Fleet.Box(owner) ─► Start: mark as live, remove earlier ones of the owner, create, start
+//	Fleet.Box(owner) ─► Start: mark as live, remove the boxes of earlier owners, create, start
 //	                    Watch: remove it as soon as nobody may use it any more
 //	                    Remove: by name, once, until it worked or time is over
 //	Fleet.Reap ──────► what is expired, dead, or left over, of whatever worker

@@ -64,7 +64,7 @@ func (f *Fleet) Box(o Owner) *Box {
 	return &Box{fleet: f, owner: o, log: f.cfg.Log.With(zap.String("box", o.Name)), gone: make(chan struct{})}
 }
 
-// labels are those of the owner's box, but for when it expires.
+// labels returns the labels of the owner's box. Start adds the expiry.
 func (f *Fleet) labels(o Owner) map[string]string {
 	labels := map[string]string{
 		container.LabelProduct: container.Product,

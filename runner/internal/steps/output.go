@@ -43,7 +43,8 @@ func (o *output) write(s container.Stream, p []byte) {
 	o.events.Output(o.step, s.String(), p)
 }
 
-// result is what the job's result keeps. printed is how much the box counted: what nobody received is elided.
+// result is what the job's result keeps. printed is how much the box counted. Bytes that
+// did not arrive here count as elided.
 func (o *output) result(printed int64) job.Output { return counted(o.excerpt.Output(), printed) }
 
 // observation is what the Decider is told, given what the result keeps.
