@@ -29,7 +29,7 @@ help: ## print the targets
 
 # The first target of a new clone makes the folder.
 bin:
-	@echo "compiling; the first time this takes minutes"
+	@echo "compiling (minutes, if the Go cache is empty)"
 	@mkdir -p bin
 
 .PHONY: demo

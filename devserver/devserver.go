@@ -21,8 +21,8 @@ import (
 // startTime bounds the start. A NATS server that recovers a large store takes seconds, not minutes.
 const startTime = 40 * time.Second
 
-// ErrNoProgram says that slipway-devserver is not installed.
-var ErrNoProgram = errors.New("the program " + devprotocol.Program + " is missing")
+// ErrNoProgram says that slipway-devserver is not installed, or is no program.
+var ErrNoProgram = errors.New("there is no program " + devprotocol.Program + " that can be started")
 
 // ErrEnded says that the servers ended although nobody closed them.
 var ErrEnded = errors.New("the development servers ended")

@@ -18,7 +18,7 @@ import (
 func find(given string) (string, error) {
 	if given != "" {
 		if _, err := exec.LookPath(given); err != nil {
-			return "", fmt.Errorf("%w: Program: %w", ErrNoProgram, err)
+			return "", fmt.Errorf("%w: %w", ErrNoProgram, err)
 		}
 		return filepath.Abs(given)
 	}
