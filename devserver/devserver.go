@@ -108,6 +108,9 @@ func start(ctx context.Context, opts Options) (*Servers, error) {
 		s.Close() // its exit code says no more than the report
 		return nil, errors.New(r.Error)
 	}
+	if set.NATS != nil && r.NATS == "" || set.S3 != nil && r.S3 == "" {
+		return nil, errors.Join(fmt.Errorf("%s reported no address: is it %s?", program, devprotocol.Program), s.Close())
+	}
 	s.describe(set, r)
 	return s, nil
 }

@@ -90,6 +90,9 @@ func (a *attempt) accept() (loop.Decider, error) {
 		return loop.Script(a.job.Steps), nil
 	}
 	d, err := cfg.Decider(a.job.Clone())
+	if d == nil && err == nil {
+		err = errors.New("Config.Decider returned neither a decider nor an error")
+	}
 	if err != nil {
 		return nil, &verdict.Fault{Reason: job.ReasonSpecInvalid, Final: true, Err: fmt.Errorf("make the job's decider: %w", err)}
 	}

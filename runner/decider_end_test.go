@@ -86,3 +86,41 @@ func TestDecider_KeepsItsActions(t *testing.T) {
 		}
 	})
 }
+
+// finishingDecider has nothing more to do once it is interrupted.
+type finishingDecider struct{}
+
+func (finishingDecider) Next(ctx context.Context, _ loop.Turn) (loop.Decision, error) {
+	<-ctx.Done()
+	return finish, nil
+}
+
+// TestDecider_FinishAfterTheEnd: a job that was canceled or ran out of time while its decider thought has not succeeded.
+func TestDecider_FinishAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	scenario(t, func(b *bundle) {
+		b.cfg.Decider = func(*job.Job) (loop.Decider, error) { return finishingDecider{}, nil }
+		b.want(b.do(jobOf(run("x"))), job.TimedOut, job.ReasonJobTimeout)
+	})
+	scenario(t, func(b *bundle) {
+		b.cfg.Decider = func(*job.Job) (loop.Decider, error) { return finishingDecider{}, nil }
+		b.start()
+		l := b.put(jobOf(run("x")))
+		pass(10 * time.Second)
+		l.cancels <- job.Cancel
+		b.wait(l)
+		b.want(l, job.Canceled, job.ReasonCanceledByUser)
+	})
+}
+
+// TestDecider_None: a Config.Decider that makes none and names no reason is refused before there is a box.
+func TestDecider_None(t *testing.T) {
+	t.Parallel()
+	scenario(t, func(b *bundle) {
+		b.cfg.Decider = func(*job.Job) (loop.Decider, error) { return nil, nil }
+		b.want(b.do(jobOf(run("x"))), job.Errored, job.ReasonSpecInvalid)
+		if len(b.boxes.specs) != 0 {
+			t.Errorf("got %d boxes, want none", len(b.boxes.specs))
+		}
+	})
+}

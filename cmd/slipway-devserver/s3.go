@@ -63,23 +63,17 @@ func startS3(ctx context.Context, set devprotocol.S3) (*gateway, string, error) 
 	return g, addr, nil
 }
 
-// settle replaces port 0 by a free one. The gateway can neither be given a listener nor be asked for its port.
+// settle replaces port 0 by a free one, and refuses a port that is taken: another gateway there would answer in this one's
+// place. The gateway can neither be given a listener nor be asked for its port.
 func settle(ctx context.Context, addr string) (string, error) {
-	host, port, err := net.SplitHostPort(addr)
-	if err != nil {
-		return "", fmt.Errorf("address %q: %w", addr, err)
-	}
-	if port != "0" {
-		return addr, nil
-	}
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(host, "0"))
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if err != nil {
 		return "", fmt.Errorf("find a free port: %w", err)
 	}
 	return l.Addr().String(), l.Close()
 }
 
-// ready waits until this gateway answers. Any other server that took the port has no such path.
+// ready waits until this gateway answers. A server of another kind that took the port has no such path.
 func (g *gateway) ready(ctx context.Context, addr string) error {
 	client := http.Client{Timeout: time.Second}
 	defer client.CloseIdleConnections()

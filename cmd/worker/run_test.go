@@ -35,7 +35,7 @@ func TestRun_WithoutServers(t *testing.T) {
 		b := setup(t, noEngine)
 		b.stdin("image: x\nsteps: [{run: 'true'}]\n")
 		_, errOut, code := b.run(cmd...)
-		for _, want := range []string{"slipway-devserver is missing", "make build", "SLIPWAY_DEVSERVER"} {
+		for _, want := range []string{"no program slipway-devserver", "make build", "SLIPWAY_DEVSERVER"} {
 			if code != 3 || !strings.Contains(errOut, want) {
 				t.Errorf("%s: code %d, stderr %q, want 3 and %q", cmd[0], code, errOut, want)
 			}

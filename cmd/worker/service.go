@@ -105,15 +105,22 @@ func (s *service) worker(ctx context.Context, observer runner.Observer) (*runner
 
 // drainable runs worker, and stops it as interrupts say.
 func (s *service) drainable(ctx context.Context, worker *runner.Worker, watch *busyObserver, interrupts <-chan struct{}) error {
-	ctx, drain := context.WithCancel(ctx)
+	runCtx, drain := context.WithCancel(ctx)
 	defer drain()
 	ended := make(chan error, 1)
-	go func() { ended <- worker.Run(ctx) }()
-	received := 0
+	go func() { ended <- worker.Run(runCtx) }()
+	received, stopped := 0, ctx.Done()
 	for {
 		select {
 		case err := <-ended:
 			return err
+		case <-stopped:
+			stopped = nil
+			if endedBy(ctx) != nil {
+				// Nobody is there to whom jobs could be given back, so there is nothing to wait for.
+				s.say("the development servers ended: boxes are destroyed")
+				worker.Kill()
+			}
 		case <-interrupts:
 			received++
 			switch received {

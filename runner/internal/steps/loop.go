@@ -112,6 +112,7 @@ func (l *Loop) Run(hold, work context.Context) verdict.Verdict {
 			continue
 		}
 		if d.Finish {
+			p.finish()
 			break
 		}
 		for i := range d.Actions {

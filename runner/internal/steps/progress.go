@@ -36,6 +36,16 @@ func (p *progress) goesOn() bool {
 	return p.ctx.Err() == nil // else the ending took too long as well
 }
 
+// finish ends a job whose Decider has nothing more to do. What ended the job while the Decider thought about it still counts.
+func (p *progress) finish() {
+	switch {
+	case p.hold.Err() != nil:
+		p.end(verdict.Stopped(context.Cause(p.hold)))
+	case p.work.Err() != nil:
+		p.end(verdict.Earlier(p.verdict, verdict.Stopped(context.Cause(p.work))))
+	}
+}
+
 // end makes v the verdict, whatever happened before.
 func (p *progress) end(v verdict.Verdict) { p.verdict, p.over = v, true }
 
