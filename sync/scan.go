@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 )
@@ -204,9 +205,9 @@ func (e *entry) adopt(old *entry) {
 	e.dirty = false
 }
 
-// entry finds a path by binary search.
+// entry finds a path by binary search. It reads nothing but paths: the checksums of other entries may be written meanwhile.
 func (s *scan) entry(path string) *entry {
-	i, ok := slices.BinarySearchFunc(s.entries, path, func(e entry, p string) int { return strings.Compare(e.Path, p) })
+	i, ok := sort.Find(len(s.entries), func(i int) int { return strings.Compare(path, s.entries[i].Path) })
 	if !ok {
 		return nil
 	}

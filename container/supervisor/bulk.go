@@ -177,15 +177,23 @@ func (f files) WriteAll(ctx context.Context, entries iter.Seq2[container.NewFile
 	if err != nil {
 		return nil, err
 	}
-	answers := make(chan []container.FileInfo, 1)
-	go func() { answers <- r.written() }()
+	var infos []container.FileInfo
+	answered := make(chan error, 1)
+	go func() {
+		var err error
+		infos, err = r.written()
+		answered <- err
+	}()
 	count, err := r.sendEntries(entries)
 	if err != nil && !errors.Is(err, wire.ErrEnded) {
 		_ = r.SendCancel() // a lost connection has ended the stream already
 	}
-	infos := <-answers
+	badAnswer := <-answered
 	if _, err = r.finish(err); err != nil {
 		return nil, fmt.Errorf("write files: %w", err)
+	}
+	if badAnswer != nil { // the end of the stream was there before it was read
+		return nil, fmt.Errorf("%w: write files: %w", container.ErrBoxLost, badAnswer)
 	}
 	if len(infos) != count {
 		return nil, fmt.Errorf("%w: it answered %d of %d files", container.ErrBoxLost, len(infos), count)
@@ -193,21 +201,22 @@ func (f files) WriteAll(ctx context.Context, entries iter.Seq2[container.NewFile
 	return infos, nil
 }
 
-// written collects the answers to WriteAll, which don't come in order. What goes wrong here is seen by finish.
-func (r *request) written() []container.FileInfo {
+// written collects the answers to WriteAll, which don't come in order. Its error is wire.ErrProtocol; finish tells how the
+// stream ended.
+func (r *request) written() ([]container.FileInfo, error) {
 	var infos []container.FileInfo
 	in := bufio.NewReaderSize(r, wire.MaxData)
 	var buf []byte
 	for {
 		d, err := wire.ReadRecord(in, &buf)
 		if err != nil {
-			return infos
+			return infos, nil
 		}
 		index := d.Uint()
 		info := fileInfo(d)
 		if d.Err() != nil || index > 1<<26 {
 			r.Fail(wire.ErrProtocol)
-			return infos
+			return infos, wire.ErrProtocol
 		}
 		for uint64(len(infos)) <= index {
 			infos = append(infos, container.FileInfo{})

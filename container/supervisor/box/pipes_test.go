@@ -86,7 +86,8 @@ func TestOpenPipes(t *testing.T) {
 			t.Errorf("file %d of the command: %x, %v; want it closed in the box's other children", i, flags, err)
 		}
 	}
-	go func() { _, _ = unix.Write(p.child[1], []byte("out")) }()
+	stdout := p.child[1]
+	go func() { _, _ = unix.Write(stdout, []byte("out")) }()
 	b := make([]byte, 8)
 	if n, err := p.out.file.Read(b); err != nil || string(b[:n]) != "out" {
 		t.Errorf("stdout: got %q, %v", b[:n], err)
