@@ -6,8 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/versity/versitygw/backend/meta"
@@ -66,11 +68,23 @@ func startS3(ctx context.Context, set devprotocol.S3) (*gateway, string, error) 
 // settle replaces port 0 by a free one, and refuses a port that is taken: another gateway there would answer in this one's
 // place. The gateway can neither be given a listener nor be asked for its port.
 func settle(ctx context.Context, addr string) (string, error) {
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
+	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
-		return "", fmt.Errorf("find a free port: %w", err)
+		return "", fmt.Errorf("address %q: %w", addr, err)
 	}
-	return l.Addr().String(), l.Close()
+	for try := 1; ; try++ {
+		if port == "0" {
+			// Not one of the kernel's choice: it may give the same one to another program before the gateway listens.
+			addr = net.JoinHostPort(host, strconv.Itoa(10_000+rand.IntN(20_000)))
+		}
+		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
+		if err == nil {
+			return addr, l.Close()
+		}
+		if port != "0" || try == 20 {
+			return "", fmt.Errorf("find a free port: %w", err)
+		}
+	}
 }
 
 // ready waits until this gateway answers. A server of another kind that took the port has no such path.
