@@ -95,6 +95,21 @@ func TestStart(t *testing.T) {
 	}
 }
 
+// TestCloseIsOrderly: an end that was asked for is never told as one of the gateway by itself. Which of the two the child
+// saw first was once left to chance.
+func TestCloseIsOrderly(t *testing.T) {
+	dir, program := t.TempDir(), devprogram.Path(t)
+	for range 10 {
+		s, err := devserver.Start(t.Context(), devserver.Options{Program: program, S3: &devserver.S3{Dir: dir}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatalf("close: got %v, want nil", err)
+		}
+	}
+}
+
 // TestPrivate: without the random password nobody gets at the queue.
 func TestPrivate(t *testing.T) {
 	s, err := devserver.Start(t.Context(), devserver.Options{Program: devprogram.Path(t), NATS: &devserver.NATS{Dir: t.TempDir(), Private: true}})

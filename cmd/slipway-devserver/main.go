@@ -107,7 +107,8 @@ func (s *servers) start(ctx context.Context, set devprotocol.Settings) (r devpro
 	return r, errors.Join(natsErr, err)
 }
 
-// wait returns when ctx is done, or when the gateway ended by itself.
+// wait returns when ctx is done, or when the gateway ended by itself. Only close ends the gateway, so its end is never
+// that of ctx: otherwise an orderly end would look, now and then, like one that nobody wanted.
 func (s *servers) wait(ctx context.Context) error {
 	if s.s3 == nil {
 		<-ctx.Done()

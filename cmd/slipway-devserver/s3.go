@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/versity/versitygw/backend/meta"
 	"github.com/versity/versitygw/backend/posix"
 	"github.com/versity/versitygw/embedgw"
@@ -20,8 +22,7 @@ import (
 )
 
 const (
-	healthPath = "/_health"
-	region     = "us-east-1"
+	region = "us-east-1"
 	// maxRequests bounds the requests under way, and with them the memory.
 	maxRequests = 512
 	mostParts   = 10_000
@@ -34,8 +35,8 @@ type gateway struct {
 	err    error // valid when ended is closed
 }
 
-// startS3 runs the gateway until ctx is done, and returns its address once it answers. It changes the
-// working directory of this process.
+// startS3 runs the gateway until its cancel is called, and returns its address once it answers. ctx bounds the start
+// only. It changes the working directory of this process.
 func startS3(ctx context.Context, set devprotocol.S3) (*gateway, string, error) {
 	if err := (meta.XattrMeta{}).Test(set.Dir); err != nil {
 		return nil, "", fmt.Errorf("start the S3 gateway: %s has to be on a file system with extended attributes: %w", set.Dir, err)
@@ -48,17 +49,17 @@ func startS3(ctx context.Context, set devprotocol.S3) (*gateway, string, error) 
 	if err != nil {
 		return nil, "", fmt.Errorf("start the S3 gateway: %w", err)
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	g := &gateway{cancel: cancel, ended: make(chan struct{})}
 	go func() {
 		defer close(g.ended)
-		g.err = embedgw.RunVersityGW(ctx, backend, &embedgw.Config{
+		g.err = embedgw.RunVersityGW(run, backend, &embedgw.Config{
 			RootUserAccess: set.AccessKey, RootUserSecret: set.SecretKey, Region: region,
 			Ports: []string{addr}, MaxConnections: 2 * maxRequests, MaxRequests: maxRequests, MultipartMaxParts: mostParts,
-			Quiet: true, KeepAlive: true, DisableACLs: true, HealthPath: healthPath, IAMCacheDisable: true,
+			Quiet: true, KeepAlive: true, DisableACLs: true, IAMCacheDisable: true,
 		})
 	}()
-	if err := g.ready(ctx, addr); err != nil {
+	if err := g.ready(ctx, addr, set); err != nil {
 		cancel()
 		return nil, "", fmt.Errorf("start the S3 gateway on %s: %w", addr, err)
 	}
@@ -87,19 +88,20 @@ func settle(ctx context.Context, addr string) (string, error) {
 	}
 }
 
-// ready waits until this gateway answers. A server of another kind that took the port has no such path.
-func (g *gateway) ready(ctx context.Context, addr string) error {
+// ready waits until this gateway answers, with set's account. Another gateway may have taken the port meanwhile: it
+// does not know the account.
+func (g *gateway) ready(ctx context.Context, addr string, set devprotocol.S3) error {
 	client := http.Client{Timeout: time.Second}
 	defer client.CloseIdleConnections()
 	pause := time.NewTicker(2 * time.Millisecond)
 	defer pause.Stop()
 	for {
-		resp, err := client.Get("http://" + addr + healthPath) //nolint:noctx // the timeout is enough
-		if err == nil {
-			resp.Body.Close()
-			if resp.StatusCode == http.StatusOK {
-				return nil
-			}
+		status, err := ask(ctx, &client, addr, set)
+		switch {
+		case err == nil && status == http.StatusOK:
+			return nil
+		case err == nil && status == http.StatusForbidden:
+			return errors.New("another S3 gateway answers there")
 		}
 		select {
 		case <-g.ended:
@@ -109,4 +111,23 @@ func (g *gateway) ready(ctx context.Context, addr string) error {
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// ask lists the buckets of set's account, and returns the answer's status.
+func ask(ctx context.Context, client *http.Client, addr string, set devprotocol.S3) (status int, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/", http.NoBody)
+	if err != nil {
+		return 0, err
+	}
+	const emptyBody = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+	req.Header.Set("X-Amz-Content-Sha256", emptyBody)
+	account := aws.Credentials{AccessKeyID: set.AccessKey, SecretAccessKey: set.SecretKey}
+	if err := v4.NewSigner().SignHTTP(ctx, account, req, emptyBody, "s3", region, time.Now()); err != nil {
+		return 0, err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return 0, err
+	}
+	return resp.StatusCode, resp.Body.Close()
 }
