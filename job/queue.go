@@ -14,7 +14,7 @@ var (
 	ErrLeaseLost = errors.New("lease lost")
 	// ErrNotFound: no such job, or not any more.
 	ErrNotFound = errors.New("job not found")
-	// ErrExists: a job with this id was accepted before. Submitting again was harmless.
+	// ErrExists: this very job was accepted before, perhaps for another time (not_before). Submitting again was harmless.
 	ErrExists = errors.New("job exists")
 	// ErrFull: the queue refuses new jobs until some are done. Try later.
 	ErrFull = errors.New("queue is full")
@@ -165,7 +165,8 @@ func (t Timing) Validate() error {
 type Client interface {
 	// Submit puts the encoded job of a validated spec into its queue: one write,
 	// accepted once it returns nil or ErrExists, harmless to repeat. The job must
-	// have an ID, which NewID makes. ErrFull when the queue refuses new jobs.
+	// have an ID, which NewID makes. ErrFull when the queue refuses new jobs. ErrOtherJob if another job was submitted
+	// under this ID, as long as the queue remembers it.
 	Submit(ctx context.Context, j *Job) error
 	// Status tells where a job stands. ErrNotFound if nothing is known of it.
 	Status(ctx context.Context, id ID) (Status, error)

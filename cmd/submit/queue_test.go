@@ -34,6 +34,27 @@ func TestWrongPrefix(t *testing.T) {
 	}
 }
 
+// TestSameID: the same job again does no harm; another job under its id is refused, and never shown the first one's result.
+func TestSameID(t *testing.T) {
+	b := setup(t)
+	b.withQueue()
+	const id = "01M8HE00000000000000000009"
+	first, other := b.file("image: x\nsteps: [{run: echo A}]\n"), b.file("name: b\nimage: x\nsteps: [{run: echo B}]\n")
+	for _, args := range [][]string{
+		{"create", "--id", id, first}, {"create", "--id", id, first}, {"create", "--id", id, "--not-before", "2h", first},
+	} {
+		if out, errOut, code := b.run(args...); code != 0 || strings.TrimSpace(out) != id {
+			t.Fatalf("%v: code %d, stdout %q, stderr %q; want 0 and the id", args, code, out, errOut)
+		}
+	}
+	for _, cmd := range []string{"create", "run"} {
+		out, errOut, code := b.run(cmd, "--id", id, other)
+		if code != 2 || out != "" || !strings.Contains(errOut, "differs in name, steps") || !strings.Contains(errOut, "submit status "+id) {
+			t.Errorf("%s: code %d, stdout %q, stderr %q; want 2, the fields and what to do", cmd, code, out, errOut)
+		}
+	}
+}
+
 // goneQueue accepts jobs, and is removed then.
 type goneQueue struct {
 	job.Client

@@ -13,6 +13,7 @@ import (
 	"slipway/cmd/internal/display"
 	"slipway/cmd/internal/exit"
 	"slipway/cmd/internal/watch"
+	"slipway/internal/hint"
 	"slipway/job"
 )
 
@@ -96,6 +97,8 @@ func submit(ctx context.Context, c job.Client, j *job.Job) (known bool, err erro
 		return false, fmt.Errorf("submit job %s: %w; submit again with --id %s to be sure", j.ID, context.Cause(ctx), j.ID)
 	case errors.Is(err, job.ErrUnavailable):
 		return false, fmt.Errorf("submit job %s: %w; whether it arrived is unknown: submit again with --id %s, which does no harm", j.ID, err, j.ID)
+	case errors.Is(err, job.ErrOtherJob):
+		err = hint.With(err, "Leave out --id, and the job gets an id of its own; or look at the other one: submit status %s", j.ID)
 	case errors.Is(err, job.ErrFull):
 		return false, fmt.Errorf("submit job %s: %w; try again when workers have caught up", j.ID, err)
 	}

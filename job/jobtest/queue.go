@@ -88,8 +88,9 @@ func (q *Queue) Submit(ctx context.Context, j *job.Job) error {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.jobs[j.ID] != nil {
-		return fmt.Errorf("submit: %w", job.ErrExists)
+	if e := q.jobs[j.ID]; e != nil {
+		err := job.NewFingerprint(e.spec).Compare(j.ID, job.NewFingerprint(spec))
+		return fmt.Errorf("submit: %w", cmp.Or(err, job.ErrExists))
 	}
 	if q.cfg.MaxJobs > 0 && q.waitingOrRunning() >= q.cfg.MaxJobs {
 		return fmt.Errorf("submit: %w", job.ErrFull)

@@ -3,6 +3,7 @@ package jobtest
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -19,6 +20,8 @@ var submitTests = map[string]func(*testing.T, *suite){
 	"two workers share the jobs":       twoWorkers,
 	"one Next holds one job":           oneInFlight,
 	"Submit refuses what is no id":     submitBadID,
+	"an id is one job's":               submitOther,
+	"an id is one job's: scheduled":    submitOtherScheduled,
 	"a delivery says what was claimed": delivery,
 }
 
@@ -45,12 +48,63 @@ func submitDone(t *testing.T, s *suite) {
 		t.Fatal(err)
 	}
 	first := s.commit(s.next(w))
-	if err := s.Client.Submit(t.Context(), j); err != nil && !errors.Is(err, job.ErrExists) {
-		t.Fatalf("Submit of a done job: got %v, want nil or ErrExists", err)
+	if err := s.Client.Submit(t.Context(), j); !errors.Is(err, job.ErrExists) {
+		t.Fatalf("Submit of a done job: got %v, want ErrExists", err)
 	}
 	s.nothing(w, s.Timing.AckWait/2)
 	if r := s.result(j.ID, job.Succeeded); r.Fence != first.Fence {
 		t.Errorf("result's fence: got %d, want %d as before", r.Fence, first.Fence)
+	}
+}
+
+// submitOther: an id that was used is never taken for another job's, wherever the first one stands.
+func submitOther(t *testing.T, s *suite) {
+	j, w := s.job(), s.Join(t, "w1")
+	if err := s.Client.Submit(t.Context(), j); err != nil {
+		t.Fatal(err)
+	}
+	s.refuses("of a queued job", j)
+	l := s.next(w)
+	s.refuses("of a running job", j)
+	s.commit(l)
+	s.refuses("of a done job", j)
+	s.nothing(w, s.Timing.AckWait/2)
+	s.result(j.ID, job.Succeeded)
+}
+
+// submitOtherScheduled: neither does the other job overtake one that waits for its time.
+func submitOtherScheduled(t *testing.T, s *suite) {
+	j := s.job()
+	j.NotBefore = time.Now().Add(s.bound(time.Minute))
+	if err := s.Client.Submit(t.Context(), j); err != nil {
+		t.Fatal(err)
+	}
+	s.refuses("of a scheduled job", j)
+	now := *j
+	now.NotBefore = time.Time{}
+	if err := s.Client.Submit(t.Context(), &now); !errors.Is(err, job.ErrExists) {
+		t.Errorf("Submit of a scheduled job for now: got %v, want ErrExists", err)
+	}
+	if st := s.state(j.ID).State; st != job.StateScheduled {
+		t.Errorf("state: got %s, want %s as before", st, job.StateScheduled)
+	}
+}
+
+// refuses submits others under the id of j. Each differs from j in one field.
+func (s *suite) refuses(when string, j *job.Job) {
+	s.t.Helper()
+	for field, edit := range map[string]func(*job.Job){
+		"steps":    func(o *job.Job) { o.Steps = []job.Step{{Run: "echo other"}} },
+		"priority": func(o *job.Job) { o.Priority = job.PriorityHigh },
+		"name":     func(o *job.Job) { o.Name, o.NotBefore = "other", time.Now().Add(time.Hour) },
+	} {
+		o := *j
+		edit(&o)
+		err := s.Client.Submit(s.t.Context(), &o)
+		var other *job.OtherJobError
+		if !errors.As(err, &other) || !slices.Equal(other.Fields, []string{field}) {
+			s.t.Errorf("Submit of another job under the id %s: got %v, want ErrOtherJob that names %s", when, err, field)
+		}
 	}
 }
 

@@ -34,7 +34,7 @@ func (k *Consumer) claim(ctx context.Context, msg jetstream.Msg) (*lease, error)
 		return nil, k.q.js.Nak(ctx, msg, k.q.cfg.Timing.AckWait/2)
 	}
 	defer k.unreserve(t.id)
-	if l := k.lease(t.id); l != nil && l.adopt(msg, k.q.cfg.Timing.Lease) {
+	if l := k.lease(t.id); l != nil && l.sameJob(t) && l.adopt(msg, k.q.cfg.Timing.Lease) {
 		return nil, nil
 	}
 	l, err := k.contend(ctx, t, msg, began)
@@ -84,6 +84,7 @@ const (
 	leave                   // another worker works on the job, or its time has not come
 	decide                  // the claim itself decides the job
 	settleNow               // the job is decided already
+	drop                    // the token is another job's, whose id was taken
 )
 
 // contend claims by compare-and-set.
@@ -98,9 +99,14 @@ func (k *Consumer) contend(ctx context.Context, t token, msg jetstream.Msg, bega
 		fault error
 		fence uint64
 	)
+	own := t.record()
 	v, err = k.q.records.change(ctx, t.id, v, func(rec *record) *record {
 		if rec == nil {
-			rec = t.record()
+			rec = own
+		}
+		if fault = rec.Spec.Compare(t.id, own.Spec); fault != nil {
+			what = drop
+			return nil
 		}
 		var next *record
 		what, next, delay, fault = k.judge(ctx, t.id, rec)
@@ -112,6 +118,9 @@ func (k *Consumer) contend(ctx context.Context, t token, msg jetstream.Msg, bega
 	switch {
 	case err != nil:
 		return nil, err
+	case what == drop:
+		k.q.cfg.OnError(fmt.Errorf("a message was dropped: %w", fault))
+		return nil, k.q.js.Ack(ctx, msg)
 	case fault != nil:
 		return nil, fault
 	case what == leave:

@@ -116,7 +116,7 @@ func (c *Client) requeueDead(ctx context.Context, id job.ID) error {
 func nextGeneration(rec *record, queue string, gen int, msg *jetstream.RawStreamMsg) *record {
 	next := &record{
 		State: job.StateQueued, Generation: gen + 1, Queue: queue, Priority: job.PriorityNormal,
-		SubmittedAt: submitted(msg.Header, msg.Time),
+		SubmittedAt: submitted(msg.Header, msg.Time), Spec: job.NewFingerprint(msg.Data),
 	}
 	if rec != nil {
 		next.Fence, next.Priority, next.Name, next.Labels = rec.Fence, rec.Priority, rec.Name, rec.Labels

@@ -29,6 +29,8 @@ type record struct {
 	Priority   job.Priority      `json:"priority"`
 	Name       string            `json:"name,omitempty"`
 	Labels     map[string]string `json:"labels,omitempty"`
+	// Spec tells the job from another one under its id.
+	Spec job.Fingerprint `json:"spec,omitempty"`
 
 	SubmittedAt time.Time `json:"submitted_at,omitzero"`
 	// NotBefore is the end of a delay: of the job's own, or of a retry.

@@ -71,7 +71,7 @@ func submitted(header nats.Header, at time.Time) time.Time {
 func (t token) record() *record {
 	rec := &record{
 		State: job.StateQueued, Generation: 1, Queue: t.queue, Priority: t.priority,
-		SubmittedAt: t.submittedAt, NotBefore: t.summary.NotBefore,
+		SubmittedAt: t.submittedAt, NotBefore: t.summary.NotBefore, Spec: job.NewFingerprint(t.spec),
 	}
 	// Foreign programs write tokens, too: what is out of bounds must not get into the record.
 	if len(t.summary.Name) <= job.MaxLabelBytes {
@@ -154,17 +154,22 @@ func (ts tokens) find(ctx context.Context, id job.ID) (token, job.State, error) 
 
 // remove deletes the tokens of a job that is decided. It is a courtesy: a worker that meets a token which stayed drops it.
 func (ts tokens) remove(ctx context.Context, id job.ID) error {
-	for _, place := range []struct {
-		stream  jsconn.Stream
-		subject string
-	}{
-		{ts.jobs, ts.names.anyToken(id)}, {ts.sched, ts.names.anyWait(id)}, {ts.sched, ts.names.anyDue(id)},
-	} {
+	for _, place := range ts.places(id) {
 		if err := place.stream.DeleteLast(ctx, place.subject); err != nil {
 			return fmt.Errorf("remove the token of job %s: %w", id, err)
 		}
 	}
 	return nil
+}
+
+// place is where tokens of one job may lie.
+type place struct {
+	stream  jsconn.Stream
+	subject string
+}
+
+func (ts tokens) places(id job.ID) [3]place {
+	return [3]place{{ts.jobs, ts.names.anyToken(id)}, {ts.sched, ts.names.anyWait(id)}, {ts.sched, ts.names.anyDue(id)}}
 }
 
 // all lists the jobs that have a token.

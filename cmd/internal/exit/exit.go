@@ -13,7 +13,7 @@ import (
 const (
 	OK       = 0   // it worked; the job succeeded
 	Failed   = 1   // the job's own command failed; for doctor: a check failed
-	Usage    = 2   // the request is wrong: flags, settings, an invalid spec, an unknown job, a queue that is not set up
+	Usage    = 2   // the request is wrong: flags, settings, an invalid spec, an unknown job, another job's id, a queue that is not set up
 	Errored  = 3   // slipway or its surroundings failed, or the job's outcome is errored
 	TimedOut = 124 // the job's or a step's timeout ran out
 	Canceled = 130 // the job was canceled, or the program was interrupted
@@ -24,7 +24,7 @@ const Help = `Exit codes:
   0    the job succeeded, or the command did what it should
   1    the job failed: one of its commands ended with a code other than 0
   2    the request makes no sense: flags, settings, an invalid job, an unknown job id,
-       a queue that no worker has set up
+       an id that another job has, a queue that was not set up
   3    slipway or its surroundings failed, or the job's outcome is errored
   124  the job timed out (its own timeout or that of a step)
   130  the job was canceled, or this program was interrupted`
@@ -88,7 +88,7 @@ func Code(err error) (int, error) {
 			return known.Code, nil
 		}
 		return known.Code, err
-	case errors.Is(err, job.ErrNotFound), errors.Is(err, job.ErrNotSetUp):
+	case errors.Is(err, job.ErrNotFound), errors.Is(err, job.ErrNotSetUp), errors.Is(err, job.ErrOtherJob):
 		return Usage, err
 	default:
 		return Errored, err

@@ -36,7 +36,13 @@ func (c *Conn) TryPublish(ctx context.Context, msg *nats.Msg, opts ...jetstream.
 // CreateFirst stores a message as the first of its subject. job.ErrExists says that there is one already, perhaps by an
 // earlier try of the same call.
 func (c *Conn) CreateFirst(ctx context.Context, op string, msg *nats.Msg) error {
-	err := c.Publish(ctx, op, msg, jetstream.WithExpectLastSequencePerSubject(0))
+	return c.CreateOnly(ctx, op, msg, msg.Subject)
+}
+
+// CreateOnly is CreateFirst for a message that has to be the first of all whose subjects match filter. The message's own
+// subject is one of them.
+func (c *Conn) CreateOnly(ctx context.Context, op string, msg *nats.Msg, filter string) error {
+	err := c.Publish(ctx, op, msg, jetstream.WithExpectLastSequenceForSubject(0, filter))
 	if Conflicts(err) {
 		return fmt.Errorf("%s: %w", op, job.ErrExists)
 	}
