@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// ErrOtherJob: the id belongs to another job. Nothing was submitted. The error is an *OtherJobError.
+// ErrOtherJob says that the id belongs to another job. Nothing was submitted. The error is an *OtherJobError.
 var ErrOtherJob = errors.New("the id belongs to another job")
 
 // OtherJobError says how the job that has an id differs from the one that was submitted under it. It matches ErrOtherJob.
