@@ -12,6 +12,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -31,7 +32,7 @@ type System struct {
 	Environ  []string
 	In       io.Reader
 	Out, Err io.Writer
-	// Interrupts gets one value for each SIGINT or SIGTERM.
+	// Interrupts gets one value for each SIGINT or SIGTERM, but for those within oneWish of the last one that counted.
 	Interrupts <-chan struct{}
 }
 
@@ -40,16 +41,28 @@ func Main(run func(ctx context.Context, sys System, args []string) int) int {
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	interrupts := make(chan struct{}, 8)
-	go func() { // lives as long as the process
-		for range signals {
-			select {
-			case interrupts <- struct{}{}:
-			default: // eight unread interrupts say it all
-			}
-		}
-	}()
+	go countWishes(signals, interrupts) // lives as long as the process
 	sys := System{Environ: os.Environ(), In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Interrupts: interrupts}
 	return run(context.Background(), sys, os.Args[1:])
+}
+
+// oneWish is how long further signals mean the same wish. timeout(1) signals its child and then the whole group, so that
+// the child gets two TERMs within microseconds; supervisors that stop a tree do alike (cockroachdb/cockroach#48070).
+const oneWish = time.Second
+
+// countWishes hands on one interrupt for each wish, until signals is closed.
+func countWishes(signals <-chan os.Signal, interrupts chan<- struct{}) {
+	var last time.Time
+	for range signals {
+		if !last.IsZero() && time.Since(last) < oneWish {
+			continue
+		}
+		last = time.Now()
+		select {
+		case interrupts <- struct{}{}:
+		default: // eight unread interrupts say it all
+		}
+	}
 }
 
 // Execute runs the command that args name, prints its error, and returns the exit code.

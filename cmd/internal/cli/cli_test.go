@@ -2,8 +2,11 @@ package cli
 
 import (
 	"errors"
+	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -11,6 +14,37 @@ import (
 	"slipway/internal/hint"
 	"slipway/job"
 )
+
+// TestCountWishes: the two TERMs of timeout(1) are one wish, and a person who asks again after a second is heard again.
+func TestCountWishes(t *testing.T) {
+	for name, tc := range map[string]struct {
+		at   []time.Duration // of the signals
+		want int
+	}{
+		"one":                     {[]time.Duration{0}, 1},
+		"two at once":             {[]time.Duration{0, 0}, 1},
+		"a burst":                 {[]time.Duration{0, 300 * time.Millisecond, 600 * time.Millisecond}, 1},
+		"again after a second":    {[]time.Duration{0, time.Second}, 2},
+		"a key that is held down": {[]time.Duration{0, 600 * time.Millisecond, 1200 * time.Millisecond}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				signals, interrupts := make(chan os.Signal), make(chan struct{}, 8)
+				go countWishes(signals, interrupts)
+				begun := time.Now()
+				for _, at := range tc.at {
+					time.Sleep(time.Until(begun.Add(at)))
+					signals <- os.Interrupt
+				}
+				close(signals)
+				synctest.Wait()
+				if got := len(interrupts); got != tc.want {
+					t.Errorf("got %d wishes, want %d", got, tc.want)
+				}
+			})
+		})
+	}
+}
 
 // TestExecute_Hint: an error is one line behind the program's name, its hint the next.
 func TestExecute_Hint(t *testing.T) {
