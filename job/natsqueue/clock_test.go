@@ -8,32 +8,6 @@ import (
 	"slipway/job"
 )
 
-// Of twelve turns eight are high's, three normal's and one low's, and the lanes that are asked next follow by priority.
-func TestOrderOfLanes(t *testing.T) {
-	t.Parallel()
-	var f fetcher
-	name := map[*lane]job.Priority{}
-	for _, p := range priorities {
-		l := &lane{weight: weights[p]}
-		name[l] = p
-		f.lanes = append(f.lanes, l)
-	}
-	turns := map[job.Priority]int{}
-	for range 12 {
-		order, err := f.order(t.Context())
-		if err != nil || len(order) != 3 {
-			t.Fatalf("order: got %d lanes, %v", len(order), err)
-		}
-		turns[name[order[0]]]++
-		if order[1].weight < order[2].weight {
-			t.Errorf("after %s: got %s before %s, want them by priority", name[order[0]], name[order[1]], name[order[2]])
-		}
-	}
-	if turns[job.PriorityHigh] != 8 || turns[job.PriorityNormal] != 3 || turns[job.PriorityLow] != 1 {
-		t.Errorf("turns: got %v, want 8, 3 and 1", turns)
-	}
-}
-
 // A lease counts from the start of the call that confirmed it: an answer that was long on its way confirms the past.
 func TestLeaseCountsFromTheStartOfTheCall(t *testing.T) {
 	t.Parallel()

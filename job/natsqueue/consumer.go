@@ -17,8 +17,10 @@ import (
 type ConsumerConfig struct {
 	// Worker is the worker's name, [a-z0-9][a-z0-9-]{0,62}. No two processes may use one at a time. Required.
 	Worker string
-	// Queues are served alike. Default: Config.Queues.
+	// Queues are the queues to serve. Default: Config.Queues.
 	Queues []string
+	// Weights are the shares of the queues, from 1 to 100, while more than one has jobs. A queue that is not named has 1.
+	Weights map[string]int
 	// Slots and Version are shown to people who list the workers.
 	Slots   int
 	Version string
@@ -71,6 +73,9 @@ func (k *Consumer) join(ctx context.Context) error {
 	if err := CheckQueues(k.cfg.Queues); err != nil {
 		return fmt.Errorf("setting Queues: %w", err)
 	}
+	if err := CheckWeights(k.cfg.Queues, k.cfg.Weights); err != nil {
+		return fmt.Errorf("setting Weights: %w", err)
+	}
 	k.fetch.js, k.fetch.onError, k.fetch.ctx, k.fetch.handoff = k.q.js, k.q.cfg.OnError, k.ctx, make(chan jetstream.Msg)
 	for _, queue := range k.cfg.Queues {
 		for _, p := range priorities {
@@ -79,7 +84,7 @@ func (k *Consumer) join(ctx context.Context) error {
 				return err
 			}
 			pulls := k.q.streams.jobs.Pulls(laneName(queue, p))
-			k.fetch.lanes = append(k.fetch.lanes, &lane{queue: queue, consumer: cons, pulls: pulls, weight: weights[p]})
+			k.fetch.lanes = append(k.fetch.lanes, &lane{queue: queue, consumer: cons, pulls: pulls, weight: weightOf(k.cfg.Weights, queue, p)})
 		}
 	}
 	k.presence = newPresence(k)

@@ -3,6 +3,7 @@ package natsqueue
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -64,6 +65,22 @@ func CheckQueues(queues []string) error {
 		}
 		if slices.Contains(queues[:i], q) {
 			return fmt.Errorf("%s is given twice", q)
+		}
+	}
+	return nil
+}
+
+// maxWeight bounds the share of one queue.
+const maxWeight = 100
+
+// CheckWeights wants shares from 1 to 100, of queues that are served.
+func CheckWeights(queues []string, weights map[string]int) error {
+	for _, q := range slices.Sorted(maps.Keys(weights)) {
+		if !slices.Contains(queues, q) {
+			return fmt.Errorf("%.40q is none of the queues", q)
+		}
+		if w := weights[q]; w < 1 || w > maxWeight {
+			return fmt.Errorf("want 1 to %d for %s, not %d", maxWeight, q, w)
 		}
 	}
 	return nil
