@@ -31,7 +31,8 @@ type Consumer interface {
 	// free slot: nothing is fetched ahead. When ctx ends it stops within a second
 	// or two and returns context.Cause(ctx); a job that arrived meanwhile is given back at
 	// no cost. A server that is away is waited for, with back-off; Next then
-	// returns ErrUnavailable only if the queue can't work at all (missing rights).
+	// returns ErrUnavailable only if the queue can't work at all (missing rights), and ErrNotSetUp if the queue was
+	// deleted meanwhile.
 	//
 	// Jobs that another attempt of this process still works on, that are decided
 	// already, or that used up their crash budget are dealt with inside.

@@ -51,6 +51,15 @@ func QueueCollector(ctx context.Context, depths func(context.Context) ([]Depth, 
 	}
 }
 
+// QueueErrors makes a collector of slipway_queue_errors_total. count returns how many errors the queue's background had
+// since the start; it is called at each scrape.
+func QueueErrors(count func() uint64) prometheus.Collector {
+	return prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Namespace: namespace, Name: "queue_errors_total",
+		Help: "Errors in the queue's background: no connection, missing rights, a deleted stream, messages that can't be read.",
+	}, func() float64 { return float64(count()) })
+}
+
 type queueCollector struct {
 	ctx        context.Context
 	mu         sync.Mutex // one scrape asks at a time

@@ -130,11 +130,20 @@ func TestRun_Twice(t *testing.T) {
 
 func TestRun_QueueCantWork(t *testing.T) {
 	t.Parallel()
+	for _, cause := range []error{job.ErrUnavailable, job.ErrNotSetUp} {
+		t.Run(cause.Error(), func(t *testing.T) {
+			t.Parallel()
+			queueCantWork(t, cause)
+		})
+	}
+}
+
+func queueCantWork(t *testing.T, cause error) {
 	scenario(t, func(b *bundle) {
 		var broken atomic.Bool
 		b.queue.next = func(context.Context) error {
 			if broken.Load() {
-				return job.ErrUnavailable
+				return cause
 			}
 			return nil
 		}
@@ -143,8 +152,8 @@ func TestRun_QueueCantWork(t *testing.T) {
 		pass(time.Second)
 		broken.Store(true)
 		b.put(jobOf(run("say a"))) // wakes the second slot, which then meets the error
-		if err := <-b.ended; !errors.Is(err, job.ErrUnavailable) {
-			t.Errorf("got %v, want ErrUnavailable", err)
+		if err := <-b.ended; !errors.Is(err, cause) {
+			t.Errorf("got %v, want %v", err, cause)
 		}
 		b.stop()
 		b.stop = nil

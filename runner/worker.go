@@ -153,7 +153,7 @@ func (w *Worker) slot(fetchCtx, rootCtx context.Context) error {
 			w.countBusy(-1)
 		case fetchCtx.Err() != nil:
 			return nil
-		case errors.Is(err, job.ErrUnavailable):
+		case errors.Is(err, job.ErrUnavailable), errors.Is(err, job.ErrNotSetUp):
 			return fmt.Errorf("fetch job: %w", err)
 		default:
 			w.log.Error("fetch job", zap.Error(err), zap.Duration("retry_in", delay))

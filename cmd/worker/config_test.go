@@ -138,7 +138,7 @@ func TestConfig_Refused(t *testing.T) {
 // given. What has no line here may have any value.
 func TestSettings_Refused(t *testing.T) {
 	bad := map[string]string{
-		"name": "Has Spaces", "slots": "-1", "queues": "a,B", "policy": "/no/such", "nats.url": "http://x", "nats.creds": "/no/such",
+		"name": "Has Spaces", "slots": "-1", "queues": "a,B", "queue_weights": "x=2", "policy": "/no/such", "nats.url": "http://x", "nats.creds": "/no/such",
 		"nats.prefix": "A.B", "nats.replicas": "2", "s3.endpoint": "s3:7070", "s3.region": "mars west", "s3.bucket": "a/b", "s3.prefix": "/x",
 		"s3.access_key": "a b", "s3.secret_key": "a\tb", "s3.path_style": "perhaps", "s3.create_bucket": "perhaps",
 		"docker.host": "/var/run/docker.sock", "metrics.addr": ":9464", "soft_stop": "-1s", "timing.dead_man": "1h", "timing.lease": "1h",

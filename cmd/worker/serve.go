@@ -80,7 +80,7 @@ func (c *config) open(ctx context.Context, log *zap.Logger) (s *service, closeAl
 		}
 	}()
 	s = &service{
-		name: c.name, slots: c.slots, queues: c.queues, prefix: c.s3.prefix, timing: c.nats.Timing, softStop: c.softStop, log: log,
+		name: c.name, slots: c.slots, queues: c.queues, weights: c.weights, prefix: c.s3.prefix, timing: c.nats.Timing, softStop: c.softStop, log: log,
 		policy: c.policy.policy, defaults: c.policy.defaults,
 	}
 	if s.name == "" {
@@ -110,7 +110,8 @@ func (c *config) open(ctx context.Context, log *zap.Logger) (s *service, closeAl
 	} else {
 		log.Warn("no bucket is set (s3.bucket): jobs that need a workspace are refused, and long logs are lost")
 	}
-	c.nats.Queues = c.queues
+	s.errors = newQueueErrors(log)
+	c.nats.Queues, c.nats.OnError = c.queues, s.errors.note
 	conn, err := c.nats.Connect(ctx, "worker "+s.name)
 	if err != nil {
 		return nil, nil, err
@@ -118,6 +119,10 @@ func (c *config) open(ctx context.Context, log *zap.Logger) (s *service, closeAl
 	closers.add(func() error { conn.Close(); return nil })
 	if err := makeStreams(ctx, conn); err != nil {
 		return nil, nil, err
+	}
+	// A right that is missing would show at the first job, hours later, by a job that can't end.
+	if err := conn.Check(ctx); err != nil {
+		return nil, nil, c.nats.Explain(err)
 	}
 	s.conn = conn
 	return s, closers.close, nil

@@ -33,8 +33,10 @@ type service struct {
 	name     string
 	prefix   string
 	queues   []string
+	weights  map[string]int // shares of the queues; nil: alike
 	slots    int
 	timing   job.Timing
+	errors   *queueErrors // nil: nobody counts them
 	policy   container.Policy
 	defaults container.Resources
 	softStop time.Duration // 0: running jobs are stopped at once, which is not what it means to a runner
@@ -72,6 +74,9 @@ func (s *service) run(ctx context.Context, interrupts <-chan struct{}) (err erro
 	defer stop()
 	health := metrics.NewHealth(background, recorder.IsDraining, s.checks()...)
 	if s.listener != nil {
+		if s.errors != nil {
+			registry.MustRegister(s.errors.collector())
+		}
 		registry.MustRegister(health, metrics.QueueCollector(background, s.depth),
 			collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 		handler := metrics.Handler(metrics.HandlerConfig{Gatherer: registry, Health: health})
@@ -89,7 +94,7 @@ func (s *service) worker(ctx context.Context, observer runner.Observer) (*runner
 		Name: s.name, Provider: s.provider, Store: s.store, Prefix: s.prefix, Slots: s.slots, Policy: s.policy,
 		Resources: s.defaults, Timing: s.timing, SoftStop: cmp.Or(s.softStop, -1), Logger: s.log, Observer: observer,
 	}
-	consumer, err := s.conn.Consumer(ctx, natsqueue.ConsumerConfig{Worker: s.name, Queues: s.queues, Slots: s.slots, Version: cli.Version()})
+	consumer, err := s.conn.Consumer(ctx, natsqueue.ConsumerConfig{Worker: s.name, Queues: s.queues, Weights: s.weights, Slots: s.slots, Version: cli.Version()})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -25,13 +26,15 @@ type config struct {
 	file string
 	set  *settings.Set
 
-	name   string
-	slots  int
-	queues []string
-	policy policyConfig
-	nats   cli.NATS
-	s3     s3Config
-	docker dockerConfig
+	name    string
+	slots   int
+	queues  []string
+	shares  []string
+	weights map[string]int // the shares, read
+	policy  policyConfig
+	nats    cli.NATS
+	s3      s3Config
+	docker  dockerConfig
 
 	metricsAddr string
 	softStop    time.Duration
@@ -58,6 +61,9 @@ func addConfig(flags *pflag.FlagSet) *config {
 	addSlots(set, &c.slots)
 	set.Strings(&c.queues, "queues", []string{job.DefaultQueue}, "the queues to serve").
 		Check(func() error { return natsqueue.CheckQueues(c.queues) })
+	set.Strings(&c.shares, "queue_weights", nil, "shares of the turns while several queues have jobs, QUEUE=N each, 1 to 100; default: 1 each").
+		Check(func() (err error) { c.weights, err = parseShares(c.shares); return err })
+	set.Together(func() error { return natsqueue.CheckWeights(c.queues, c.weights) }, "queues", "queue_weights")
 	addPolicy(set, &c.policy, "everything is closed")
 	c.nats.Register(set)
 	set.Int(&c.nats.Replicas, "nats.replicas", 1, "copies of each stream, when this worker makes them: 1, 3 or 5").
@@ -75,6 +81,23 @@ func addConfig(flags *pflag.FlagSet) *config {
 	addTiming(set, &c.nats.Timing)
 	addLog(set, &c.log, "json")
 	return c
+}
+
+// parseShares reads QUEUE=N, once for each queue.
+func parseShares(shares []string) (map[string]int, error) {
+	weights := map[string]int{}
+	for _, share := range shares {
+		queue, number, ok := strings.Cut(share, "=")
+		n, err := strconv.Atoi(number)
+		if !ok || err != nil {
+			return nil, fmt.Errorf("want QUEUE=N, such as builds=3, not %.60q", share)
+		}
+		if weights[queue] != 0 {
+			return nil, fmt.Errorf("%.40s is given twice", queue)
+		}
+		weights[queue] = n
+	}
+	return weights, nil
 }
 
 // metricsOff is the address that serves no metrics.

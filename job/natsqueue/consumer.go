@@ -77,6 +77,10 @@ func (k *Consumer) join(ctx context.Context) error {
 		return fmt.Errorf("setting Weights: %w", err)
 	}
 	k.fetch.js, k.fetch.onError, k.fetch.ctx, k.fetch.handoff = k.q.js, k.q.cfg.OnError, k.ctx, make(chan jetstream.Msg)
+	k.fetch.healer = &healer{jobs: k.q.streams.jobs, remake: func(ctx context.Context, queue string, p job.Priority) error {
+		_, err := k.q.ensureLane(ctx, queue, p, false)
+		return err
+	}}
 	for _, queue := range k.cfg.Queues {
 		for _, p := range priorities {
 			cons, err := k.q.ensureLane(ctx, queue, p, false)
@@ -84,7 +88,7 @@ func (k *Consumer) join(ctx context.Context) error {
 				return err
 			}
 			pulls := k.q.streams.jobs.Pulls(laneName(queue, p))
-			k.fetch.lanes = append(k.fetch.lanes, &lane{queue: queue, consumer: cons, pulls: pulls, weight: weightOf(k.cfg.Weights, queue, p)})
+			k.fetch.lanes = append(k.fetch.lanes, &lane{queue: queue, priority: p, consumer: cons, pulls: pulls, weight: weightOf(k.cfg.Weights, queue, p)})
 		}
 	}
 	k.presence = newPresence(k)

@@ -28,6 +28,7 @@ const giveBackTime = 5 * time.Second
 // lane is the consumer of one priority of one queue.
 type lane struct {
 	queue    string
+	priority job.Priority
 	consumer jetstream.Consumer
 	pulls    string // subject of its pulls
 	weight   int
@@ -50,6 +51,7 @@ type fetcher struct {
 	ctx     context.Context // ends with the consumer
 	wg      sync.WaitGroup
 	handoff chan jetstream.Msg // from a pull to a waiting slot
+	healer  *healer
 
 	mu      sync.Mutex
 	lanes   []*lane
@@ -137,6 +139,12 @@ func (f *fetcher) pause(ctx context.Context, l *lane, cause error) error {
 		return err
 	}
 	f.onError(fmt.Errorf("fetch from queue %s: %w: %w", l.queue, job.ErrUnavailable, cause))
+	if err := f.healer.heal(ctx, l); err != nil {
+		if errors.Is(err, job.ErrNotSetUp) {
+			return f.end(l, err)
+		}
+		f.onError(fmt.Errorf("fetch from queue %s: %w", l.queue, err))
+	}
 	again, t := f.js.Reconnected(), time.NewTimer(jsconn.LastBackoff)
 	defer t.Stop()
 	select {
@@ -152,13 +160,19 @@ func (f *fetcher) pause(ctx context.Context, l *lane, cause error) error {
 
 // broken remembers, and returns, why l can't be fetched from at all.
 func (f *fetcher) broken(l *lane) error {
-	denied := f.js.Denied(l.pulls)
-	if denied == nil {
-		return nil
+	if denied := f.js.Denied(l.pulls); denied != nil {
+		return f.end(l, denied)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.fatal = fmt.Errorf("fetch from queue %s: %w", l.queue, denied)
+	return f.fatal
+}
+
+// end has nothing fetched any more because of err, found at l.
+func (f *fetcher) end(l *lane, err error) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fatal = fmt.Errorf("fetch from queue %s: %w", l.queue, err)
 	return f.fatal
 }
 

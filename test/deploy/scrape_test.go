@@ -29,7 +29,7 @@ func scrape(t *testing.T) labelsOf {
 	reg := prometheus.NewRegistry()
 	rec := metrics.New(reg)
 	health := metrics.NewHealth(t.Context(), rec.IsDraining, checks("nats", "engine", "store", "disk")...)
-	reg.MustRegister(health, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	reg.MustRegister(health, metrics.QueueErrors(func() uint64 { return 1 }), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		metrics.QueueCollector(t.Context(), func(context.Context) ([]metrics.Depth, error) {
 			return []metrics.Depth{{Queue: "default", Priority: string(job.PriorityHigh), Pending: 1, InFlight: 1, Oldest: time.Second}}, nil
 		}))
