@@ -20,7 +20,7 @@ import (
 type files struct {
 	dir    *os.File
 	fd     int
-	memory bool // on a tmpfs the change time proves nothing: see nodeOfStat
+	memory bool // see inMemory
 }
 
 func openFiles(root *os.Root) (files, error) {
@@ -28,10 +28,7 @@ func openFiles(root *os.Root) (files, error) {
 	if err != nil {
 		return files{}, err
 	}
-	d := files{dir: dir, fd: int(dir.Fd())}
-	var at syscall.Statfs_t
-	d.memory = syscall.Fstatfs(d.fd, &at) != nil || at.Type == tmpfsMagic
-	return d, nil
+	return files{dir: dir, fd: int(dir.Fd()), memory: inMemory(dir)}, nil
 }
 
 func (d files) close() { d.dir.Close() }
@@ -159,11 +156,9 @@ func (f *handle) setModTime(t time.Time) error {
 const (
 	atSymlinkNoFollow = 0x100
 	utimeOmit         = 0x3ffffffe
-	tmpfsMagic        = 0x01021994
 )
 
-// nodeOfStat is nodeOf for the system's own structure. On a tmpfs the change time is left out: a write through a shared
-// mapping to a page that was read before raises no fault there, and moves neither of the two times.
+// nodeOfStat is nodeOf for the system's own structure.
 func nodeOfStat(path string, st *syscall.Stat_t, memory bool) wsync.Node {
 	n := wsync.Node{
 		Path: path, Type: wsync.TypeOther, Mode: st.Mode & 0o7777,

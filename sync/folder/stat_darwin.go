@@ -2,6 +2,7 @@ package folder
 
 import (
 	"io/fs"
+	"os"
 	"syscall"
 )
 
@@ -15,3 +16,5 @@ func statExtra(info fs.FileInfo) (changeTime int64, inode uint64) {
 	}
 	return st.Ctimespec.Nano(), st.Ino
 }
+
+func inMemory(*os.File) bool { return false }

@@ -1,7 +1,0 @@
-//go:build linux && !amd64 && !arm64
-
-package folder
-
-import "syscall"
-
-const openFlags = syscall.O_NONBLOCK | syscall.O_NOFOLLOW
