@@ -3,6 +3,7 @@
 package wsync_test
 
 import (
+	"errors"
 	"os"
 	"testing"
 
@@ -53,6 +54,10 @@ func TestRevert(t *testing.T) {
 	holds(map[string]string{"f": "b6"})
 	if _, err := b.syncer.Revert(t.Context(), ws, writer("b", 5)); err == nil {
 		t.Error("an older attempt took back what a newer one saved")
+	}
+	revert(writer("b", 7), true)
+	if _, err := b.syncer.Revert(t.Context(), ws, writer("b", 6)); !errors.Is(err, wsync.ErrConflict) {
+		t.Errorf("an older attempt that finds all taken back: got error %v, want %v: it is to end", err, wsync.ErrConflict)
 	}
 }
 

@@ -70,7 +70,7 @@ func scanTree(ctx context.Context, tree Tree, opts Options) (*scan, error) {
 		return nil, fmt.Errorf("scan the workspace: %w", err)
 	}
 	s.entries = slices.DeleteFunc(s.entries, func(e entry) bool {
-		return e.Type == TypeDir && e.Mode == defaultDirMode && filled[e.Path]
+		return e.Mode == defaultDirMode && filled[e.Path] // only a folder holds something
 	})
 	slices.SortFunc(s.entries, func(a, b entry) int { return strings.Compare(a.Path, b.Path) })
 	return s, nil

@@ -49,6 +49,7 @@ func TestRefuses(t *testing.T) {
 		"negative":                  strings.Replace(file("a"), `"pack":0`, `"pack":-1`, 1),
 		"size is negative":          strings.Replace(file("a"), `"size":4`, `"size":-4`, 1),
 		"checksum":                  strings.Replace(file("a"), sumMD5, strings.ToUpper(sumMD5), 1),
+		"64 hexadecimal digits":     strings.Replace(file("a"), `"size":4`, `"sha256":"`+strings.Repeat("ab", 33)+`","size":4`, 1),
 		"digits":                    strings.Replace(file("a"), sumMD5, "../../etc/passwd", 1),
 		"no checksum":               strings.Replace(file("a"), sumMD5, "", 1),
 		"mode":                      strings.Replace(file("a"), `"size"`, `"mode":"99","size"`, 1),
@@ -75,7 +76,7 @@ func TestRefuses(t *testing.T) {
 	for want, doc := range map[string]string{
 		"1.x": `{"version":"2.0"}`, "state version": `{}`, "after the end": `{"version":"1.1"} x`, "line 1, column 1: want a map, not a list": `[]`, "the text ends within a string": `{"ver`,
 		"id": `{"version":"1.1","packs":[{"id":"../x.tar","size":1}]}`, "size": `{"version":"1.1","packs":[{"id":"a.tar","size":99999999999}]}`,
-		"generation": `{"version":"1.1","generation":-1}`, "commit": `{"version":"1.1","commit":"../../x"}`, "deeper": `{"version":"1.1","x":` + strings.Repeat("[", 100),
+		"created_at": `{"version":"1.1","created_at":"yesterday"}`, "generation": `{"version":"1.1","generation":-1}`, "commit": `{"version":"1.1","commit":"../../x"}`, "deeper": `{"version":"1.1","x":` + strings.Repeat("[", 100),
 	} {
 		if _, err := parseState([]byte(doc), Options{}); !errors.Is(err, ErrState) && !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got error %v, want one that names %q", doc, err, want)

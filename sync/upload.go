@@ -105,7 +105,8 @@ func (u *upload) readOnce(paths []string) error {
 	if !u.lastRound && len(large) > 0 {
 		err := u.tree.Hash(u.group.Context(), large, func(s Sum) error {
 			if s.Err != nil {
-				return u.unreadable(s.Path, s.Err)
+				u.unreadable(s.Path, s.Err)
+				return nil
 			}
 			u.sums[s.Path] = s
 			return nil
@@ -131,7 +132,8 @@ func (u *upload) storeFile(c Content) error {
 		return err
 	}
 	if c.Err != nil {
-		return u.unreadable(c.Node.Path, c.Err)
+		u.unreadable(c.Node.Path, c.Err)
+		return nil
 	}
 	if c.Node.Size <= u.syncer.opts.PackSize {
 		return u.storeFromMemory(c)
@@ -143,17 +145,11 @@ func (u *upload) storeFile(c Content) error {
 	return u.storeStream(c)
 }
 
-// unreadable leaves a file out. If it isn't gone, base's entry of it is kept.
-func (u *upload) unreadable(path string, err error) error {
+// unreadable leaves a file out. If it isn't gone, base's entry of it is kept. The context may be what ended the reading:
+// then the push fails in the end, whatever was left out.
+func (u *upload) unreadable(path string, err error) {
 	delete(u.scan.sigs, path)
-	if errors.Is(err, ErrNotFound) {
-		return nil
-	}
-	if ctxErr := context.Cause(u.group.Context()); ctxErr != nil {
-		return ctxErr
-	}
 	u.scan.skip(&Node{Path: path, Err: err}, err)
-	return nil
 }
 
 // storeFromMemory reads a file whole, and stores it if it did not change meanwhile.
@@ -170,10 +166,11 @@ func (u *upload) storeFromMemory(c Content) error {
 	}
 	n, err := io.ReadFull(c.Reader, buf)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return u.unreadable(c.Node.Path, err)
+		u.unreadable(c.Node.Path, err)
+		return nil
 	}
-	if ok, err := u.storable(&c, int64(n)); !ok {
-		return err
+	if !u.storable(&c, int64(n)) {
+		return nil
 	}
 	buf = buf[:n]
 	if small && n > 0 { // its checksums are made with those of the whole pack, beside the reading
@@ -188,19 +185,20 @@ func (u *upload) storeFromMemory(c Content) error {
 }
 
 // storable tells whether n bytes that were read of a file can be stored. If not, it has put the file off, or left it out.
-func (u *upload) storable(c *Content, n int64) (bool, error) {
+func (u *upload) storable(c *Content, n int64) bool {
 	after, err := c.After()
 	switch {
 	case err != nil && u.lastRound: // the reading failed: what was read of the file is not its content
-		return false, u.unreadable(c.Node.Path, err)
+		u.unreadable(c.Node.Path, err)
+		return false
 	case err == nil && n == c.Node.Size && signatureOf(&after) == signatureOf(&c.Node):
-		return true, nil
+		return true
 	case !u.lastRound:
 		u.nextRound = append(u.nextRound, c.Node.Path)
-		return false, nil
+		return false
 	}
 	u.unstable(c)
-	return true, nil
+	return true
 }
 
 // unstable names a file whose stored content is not what it holds by now. Without a change time its signature is not
@@ -275,7 +273,8 @@ func (u *upload) storeStream(c Content) error {
 	}
 	after, err := c.After()
 	if err != nil && !hashed {
-		return u.unreadable(c.Node.Path, err) // what was sent may be a part of it
+		u.unreadable(c.Node.Path, err) // what was sent may be a part of it
+		return nil
 	}
 	// A file that was sent as it was hashed, and changed since, is not sent again: it is a true copy of a moment ago.
 	if err != nil || signatureOf(&after) != signatureOf(&c.Node) || r.n != c.Node.Size {
