@@ -56,7 +56,7 @@ func TestCodingTask(t *testing.T) {
 // seed returns the job that puts a public module's source into the workspace.
 func (b *bundle) seed(t *testing.T) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), hang)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "go", "run", "./examples/coding-task/seed")
 	cmd.Dir = b.root
