@@ -28,7 +28,8 @@ made, the rights on the queue, the bucket, the clocks.
 
 It only looks: streams and lanes of the queue that are missing are a warning, since worker serve makes
 them at its start; the rights to make them show then. With --setup doctor makes them itself, as serve
-would.
+would. Limits of streams that are not as the settings say are a warning, too: no worker changes them.
+With --set-limits doctor does.
 
 Each line is ok, warn or fail. Exit code 1 if one fails; settings that make no sense end it before,
 with 2. With --output json every line is
@@ -59,6 +60,7 @@ func newDoctor(a *app) *cobra.Command {
 	c := addConfig(cmd.Flags())
 	output := cli.AddOutput(cmd)
 	setup := cmd.Flags().Bool("setup", false, "make what is missing of the queue's streams, as serve does at its start")
+	setLimits := cmd.Flags().Bool("set-limits", false, "bring the limits of the queue's streams to the settings; smaller ones delete what no longer fits")
 	image := cmd.Flags().String("image", "busybox:1.36", "image to make a box of; it must be on the engine")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := c.load(a.sys.Environ); err != nil {
@@ -66,7 +68,7 @@ func newDoctor(a *app) *cobra.Command {
 		}
 		ctx, stop := a.sys.Interruptible(cmd.Context())
 		defer stop()
-		d := &doctor{config: c, image: *image, setup: *setup, report: a.reporter(*output)}
+		d := &doctor{config: c, image: *image, setup: *setup, setLimits: *setLimits, report: a.reporter(*output)}
 		d.settings(a.sys.Environ)
 		d.engine(ctx)
 		d.queue(ctx)
@@ -107,8 +109,10 @@ type doctor struct {
 	config *config
 	image  string
 	setup  bool // make what the queue lacks
-	report func(finding)
-	failed bool
+	// setLimits changes the limits of streams that exist.
+	setLimits bool
+	report    func(finding)
+	failed    bool
 }
 
 func (d *doctor) say(check string, s status, detail, advice string) {

@@ -16,7 +16,7 @@ import (
 func (d *doctor) queue(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	d.config.nats.Queues = d.config.queues
+	d.config.nats.Worker.Queues = d.config.queues
 	conn, err := d.config.nats.Connect(ctx, "doctor")
 	if err != nil {
 		d.sayError("queue", err)
@@ -35,6 +35,9 @@ func (d *doctor) queue(ctx context.Context) {
 		}
 		missing, err = lookAtQueue(ctx, conn, d.config.nats.Prefix)
 	}
+	if err == nil && missing == "" && !d.limits(ctx, conn) {
+		return
+	}
 	switch {
 	case err != nil:
 		d.sayError("queue", d.config.nats.Explain(err))
@@ -45,6 +48,38 @@ func (d *doctor) queue(ctx context.Context) {
 		detail := fmt.Sprintf("streams of prefix %s %s, for %s", d.config.nats.Prefix, verb, strings.Join(d.config.queues, ", "))
 		d.say("queue", ok, detail, "")
 	}
+}
+
+// limits tells where the streams' limits are not as the settings say, and changes them if it was told to. It reports whether
+// they are in order now.
+func (d *doctor) limits(ctx context.Context, conn *natsqueue.Conn) bool {
+	differ, err := conn.Limits(ctx)
+	if err == nil && len(differ) > 0 && d.setLimits {
+		err = conn.SetLimits(ctx)
+	}
+	if err != nil {
+		d.sayError("queue", explainSetup(err))
+		return false
+	}
+	if len(differ) == 0 || d.setLimits {
+		return true
+	}
+	lines := make([]string, len(differ))
+	loses := ""
+	for i, l := range differ {
+		lines[i] = fmt.Sprintf("%s of stream %s is %s; the setting is %s", limitKeys[l.Setting], l.Stream, l.Have, l.Want)
+		if l.Loses {
+			loses = ". A smaller limit deletes the oldest events and results that no longer fit"
+		}
+	}
+	d.say("queue", warn, strings.Join(lines, "\n"), "worker serve leaves the limits of a stream that exists as they are. Change the settings, or the streams: worker doctor --set-limits"+loses)
+	return false
+}
+
+// limitKeys are the settings of the fields of natsqueue.Config that limit a stream.
+var limitKeys = map[string]string{
+	"MaxJobs": "nats.max_jobs", "MaxJobBytes": "nats.max_job_bytes", "EventsAge": "nats.events_age", "EventsBytes": "nats.events_bytes",
+	"ResultsAge": "nats.results_age",
 }
 
 // lookAtQueue returns the streams and consumers that Setup would make, as a text that is empty if there are none, and as

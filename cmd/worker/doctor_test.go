@@ -100,6 +100,33 @@ func TestDoctor_OnlyLooks(t *testing.T) {
 	}
 }
 
+// TestDoctor_Limits: a worker's settings change no stream that exists; doctor shows what differs, and changes it when told to.
+func TestDoctor_Limits(t *testing.T) {
+	url := startNATS(t, "")
+	if err := connect(t, natsqueue.Config{URL: url}).Setup(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b := setup(t, noEngine, "SLIPWAY_NATS_URL="+url, "SLIPWAY_NATS_EVENTS_AGE=1h", "SLIPWAY_NATS_EVENTS_BYTES=1GiB")
+	for _, tc := range []struct {
+		args   []string
+		status status
+		want   []string
+	}{
+		{nil, warn, []string{"nats.events_age of stream slipway-EVENTS is 24h0m0s; the setting is 1h0m0s", "256MiB; the setting is 1GiB", "--set-limits"}},
+		{[]string{"--setup"}, warn, []string{"24h0m0s", "deletes the oldest"}},
+		{[]string{"--set-limits"}, ok, []string{"are there"}},
+		{nil, ok, []string{"are there"}},
+	} {
+		found, _ := b.doctor(tc.args...)
+		f := found["queue"]
+		for _, want := range tc.want {
+			if f.Status != tc.status || !strings.Contains(f.Detail+f.Advice, want) {
+				t.Errorf("doctor %v: got %+v, want %s and %q", tc.args, f, tc.status, want)
+			}
+		}
+	}
+}
+
 // TestDoctor_HalfSetUp: of a queue that lacks some streams, these are named, at once, and not what follows from it.
 func TestDoctor_HalfSetUp(t *testing.T) {
 	for _, stream := range []string{"KV_slipway-workers", "KV_slipway-jobs", "slipway-JOBS", "slipway-DEAD"} {

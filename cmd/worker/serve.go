@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,7 +81,7 @@ func (c *config) open(ctx context.Context, log *zap.Logger) (s *service, closeAl
 		}
 	}()
 	s = &service{
-		name: c.name, slots: c.slots, queues: c.queues, weights: c.weights, prefix: c.s3.prefix, timing: c.nats.Timing, softStop: c.softStop, log: log,
+		name: c.name, slots: c.slots, queues: c.queues, weights: c.weights, prefix: c.s3.prefix, timing: c.nats.Worker.Timing, softStop: c.softStop, log: log,
 		policy: c.policy.policy, defaults: c.policy.defaults,
 	}
 	if s.name == "" {
@@ -111,7 +112,9 @@ func (c *config) open(ctx context.Context, log *zap.Logger) (s *service, closeAl
 		log.Warn("no bucket is set (s3.bucket): jobs that need a workspace are refused, and long logs are lost")
 	}
 	s.errors = newQueueErrors(log)
-	c.nats.Queues, c.nats.OnError = c.queues, s.errors.note
+	queue := &c.nats.Worker
+	queue.Queues, queue.OnError = c.queues, s.errors.note
+	queue.CrashBudget = cmp.Or(queue.CrashBudget, -1) // a Config's word for none
 	conn, err := c.nats.Connect(ctx, "worker "+s.name)
 	if err != nil {
 		return nil, nil, err

@@ -66,8 +66,7 @@ func addConfig(flags *pflag.FlagSet) *config {
 	set.Together(func() error { return natsqueue.CheckWeights(c.queues, c.weights) }, "queues", "queue_weights")
 	addPolicy(set, &c.policy, "everything is closed")
 	c.nats.Register(set)
-	set.Int(&c.nats.Replicas, "nats.replicas", 1, "copies of each stream, when this worker makes them: 1, 3 or 5").
-		Check(func() error { return natsqueue.CheckReplicas(c.nats.Replicas) })
+	addStreams(set, &c.nats.Worker)
 	addS3(set, &c.s3)
 	addDocker(set, &c.docker)
 	set.String(&c.metricsAddr, "metrics.addr", metrics.DefaultAddr, "where /metrics, /livez and /readyz are served; off: nowhere").
@@ -78,7 +77,7 @@ func addConfig(flags *pflag.FlagSet) *config {
 			return metrics.CheckAddr(c.metricsAddr)
 		})
 	addSoftStop(set, &c.softStop, runner.DefaultSoftStop, "SIGTERM")
-	addTiming(set, &c.nats.Timing)
+	addTiming(set, &c.nats.Worker.Timing)
 	addLog(set, &c.log, "json")
 	return c
 }
@@ -98,6 +97,33 @@ func parseShares(shares []string) (map[string]int, error) {
 		weights[queue] = n
 	}
 	return weights, nil
+}
+
+// addStreams adds what the queue's streams are made with. Those that exist keep their limits: worker doctor shows where they
+// differ.
+func addStreams(set *settings.Set, c *natsqueue.Config) {
+	set.Int(&c.Replicas, "nats.replicas", 1, "copies of each stream, when this worker makes them: 1, 3 or 5").
+		Check(func() error { return natsqueue.CheckReplicas(c.Replicas) })
+	set.Int64(&c.MaxJobs, "nats.max_jobs", natsqueue.DefaultMaxJobs, "most jobs that wait or run; more are refused").
+		Check(func() error { return atLeast(1, c.MaxJobs) })
+	set.Size(&c.MaxJobBytes, "nats.max_job_bytes", natsqueue.DefaultMaxJobBytes, "most bytes of their specs").
+		Check(func() error { return atLeast(job.MaxSpecBytes, c.MaxJobBytes) })
+	set.Duration(&c.EventsAge, "nats.events_age", natsqueue.DefaultEventsAge, "how long the events of jobs are kept").
+		Check(func() error { return atLeast(time.Minute, c.EventsAge) })
+	set.Size(&c.EventsBytes, "nats.events_bytes", natsqueue.DefaultEventsBytes, "most bytes of events; the oldest go first").
+		Check(func() error { return atLeast(1<<20, c.EventsBytes) })
+	set.Duration(&c.ResultsAge, "nats.results_age", natsqueue.DefaultResultsAge, "how long results are kept").
+		Check(func() error { return atLeast(time.Minute, c.ResultsAge) })
+	set.Int(&c.CrashBudget, "crash_budget", natsqueue.DefaultCrashBudget, "how many deaths of a worker a job survives").
+		Check(func() error { return atLeast(0, c.CrashBudget) })
+}
+
+// atLeast is a rule for a number.
+func atLeast[T int | int64 | time.Duration](least, v T) error {
+	if v < least {
+		return fmt.Errorf("want at least %v, not %v", least, v)
+	}
+	return nil
 }
 
 // metricsOff is the address that serves no metrics.

@@ -2,6 +2,7 @@ package natsqueue_test
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -18,7 +19,8 @@ func TestSetupTwiceAndUpdate(t *testing.T) {
 		t.Fatalf("second Setup: %v", err)
 	}
 	b.cfg.MaxJobs = 7
-	if err := b.connect().Setup(t.Context()); err != nil {
+	other := b.connect()
+	if err := errors.Join(other.Setup(t.Context()), other.SetLimits(t.Context())); err != nil {
 		t.Fatalf("Setup with other limits: %v", err)
 	}
 	_, js := b.raw()
@@ -43,6 +45,52 @@ func TestSetupTwiceAndUpdate(t *testing.T) {
 	missing, ok := errors.AsType[*natsqueue.MissingError](b.conn.Check(t.Context()))
 	if !ok || missing.Kind != "stream" || missing.Name != b.cfg.Prefix+"-DEAD" {
 		t.Errorf("Check without the stream: got %+v, want a MissingError that names it", missing)
+	}
+}
+
+// TestSetupKeepsLimits: an operator's limits outlive the start of a worker that was not told of them. A shorter age once
+// deleted a week of events.
+func TestSetupKeepsLimits(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	_, js := b.raw()
+	for name, change := range map[string]func(*jetstream.StreamConfig){
+		"EVENTS":  func(c *jetstream.StreamConfig) { c.MaxAge, c.MaxBytes = 7*24*time.Hour, -1 },
+		"RESULTS": func(c *jetstream.StreamConfig) { c.MaxAge = 168 * time.Hour },
+		"JOBS":    func(c *jetstream.StreamConfig) { c.MaxMsgs = 2_000_000 },
+		"SCHED":   func(c *jetstream.StreamConfig) { c.MaxBytes = 1 << 30 }, // no setting of ours
+	} {
+		cfg := b.stream(name).CachedInfo().Config
+		change(&cfg)
+		if _, err := js.UpdateStream(t.Context(), cfg); err != nil {
+			t.Fatal(err)
+		}
+	}
+	worker := b.connect()
+	if err := worker.Setup(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	got, err := worker.Limits(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []natsqueue.Limit{
+		{Stream: b.cfg.Prefix + "-JOBS", Setting: "MaxJobs", Have: "2000000", Want: "10000", Loses: true},
+		{Stream: b.cfg.Prefix + "-RESULTS", Setting: "ResultsAge", Have: "168h0m0s", Want: "720h0m0s"},
+		{Stream: b.cfg.Prefix + "-EVENTS", Setting: "EventsBytes", Have: "unlimited", Want: "16MiB", Loses: true},
+		{Stream: b.cfg.Prefix + "-EVENTS", Setting: "EventsAge", Have: "168h0m0s", Want: "24h0m0s", Loses: true},
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("limits that differ after Setup:\ngot  %v\nwant %v", got, want)
+	}
+	if err := worker.SetLimits(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := worker.Limits(t.Context()); err != nil || len(got) != 0 {
+		t.Errorf("after SetLimits: got %v, %v, want none", got, err)
+	}
+	if got := b.stream("SCHED").CachedInfo().Config.MaxBytes; got != 1<<30 {
+		t.Errorf("SCHED: got %d bytes, want the operator's", got)
 	}
 }
 

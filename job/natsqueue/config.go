@@ -35,6 +35,9 @@ type Config struct {
 	Timing job.Timing
 	// Replicas of each stream that Setup makes: 1, 3 or 5. Default 1. A stream that exists keeps its own number.
 	Replicas int
+	// The limits below are those of the streams that Setup makes. A stream that exists keeps its own: Limits tells where they
+	// differ, and SetLimits changes them.
+
 	// MaxJobs bounds the jobs that wait in a queue or run. Default 1,000,000. A job above it is refused; no accepted job
 	// is dropped. Jobs whose time has not come do not count.
 	MaxJobs int64
@@ -52,6 +55,16 @@ type Config struct {
 	OnError func(error)
 }
 
+// The defaults of Config.
+const (
+	DefaultMaxJobs     = 1_000_000
+	DefaultMaxJobBytes = 256 << 20
+	DefaultEventsAge   = 24 * time.Hour
+	DefaultEventsBytes = 256 << 20
+	DefaultResultsAge  = 30 * 24 * time.Hour
+	DefaultCrashBudget = 3
+)
+
 var queueName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
 
 // withDefaults fills the zero fields of c.
@@ -60,12 +73,12 @@ func (c Config) withDefaults() Config {
 	set(&c.Prefix, "slipway")
 	set(&c.Timing, job.DefaultTiming())
 	set(&c.Replicas, 1)
-	set(&c.MaxJobs, 1_000_000)
-	set(&c.MaxJobBytes, 256<<20)
-	set(&c.EventsAge, 24*time.Hour)
-	set(&c.EventsBytes, 256<<20)
-	set(&c.ResultsAge, 30*24*time.Hour)
-	set(&c.CrashBudget, 3)
+	set(&c.MaxJobs, DefaultMaxJobs)
+	set(&c.MaxJobBytes, DefaultMaxJobBytes)
+	set(&c.EventsAge, DefaultEventsAge)
+	set(&c.EventsBytes, DefaultEventsBytes)
+	set(&c.ResultsAge, DefaultResultsAge)
+	set(&c.CrashBudget, DefaultCrashBudget)
 	c.CrashBudget = max(c.CrashBudget, 0)
 	if len(c.Queues) == 0 {
 		c.Queues = []string{job.DefaultQueue}

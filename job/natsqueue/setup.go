@@ -17,8 +17,8 @@ const maxWaiting = 1 << 16
 // moverName is the consumer of SCHED that all movers share.
 const moverName = "mover"
 
-// Setup makes the streams, buckets and lanes, or brings them to c's settings. Many may call it at once. It changes nothing
-// that is right already: once an administrator called it, an account without the right to create can call it, too.
+// Setup makes the streams, buckets and lanes, or brings them to the rules of the protocol. Many may call it at once. It
+// changes nothing that is right already, and no limit of a stream that exists (see Limits): once an administrator called it, an account without the right to create can call it, too.
 func (c *Conn) Setup(ctx context.Context) error {
 	for _, want := range layout(c.names, c.cfg) {
 		if err := c.js.Stream(want.Name).Ensure(ctx, want); err != nil {

@@ -13,13 +13,8 @@ import (
 // NATS says where the queue is.
 type NATS struct {
 	URL, Creds, Prefix string
-	// Replicas and Queues are used by workers when they make the streams.
-	Replicas int
-	Queues   []string
-	// Timing of the queue; workers only. Zero means job.DefaultTiming.
-	Timing job.Timing
-	// OnError hears of what goes wrong in the background; workers only.
-	OnError func(error)
+	// Worker is what workers set beyond that: Queues, Timing, limits. Connect fills in the rest.
+	Worker natsqueue.Config
 }
 
 // DefaultNATS is where a nats-server listens that was told nothing, and where worker dev puts its own.
@@ -41,9 +36,9 @@ func (n *NATS) Register(set *settings.Set) {
 
 // Connect opens the queue. Its error says which setting to look at.
 func (n *NATS) Connect(ctx context.Context, name string) (*natsqueue.Conn, error) {
-	conn, err := natsqueue.Connect(ctx, natsqueue.Config{
-		URL: n.URL, CredsFile: n.Creds, Name: name, Prefix: n.Prefix, Replicas: n.Replicas, Queues: n.Queues, Timing: n.Timing, OnError: n.OnError,
-	})
+	cfg := n.Worker
+	cfg.URL, cfg.CredsFile, cfg.Name, cfg.Prefix = n.URL, n.Creds, name, n.Prefix
+	conn, err := natsqueue.Connect(ctx, cfg)
 	if err != nil {
 		return nil, hint.With(err, "The queue was looked for at %s. Is a nats-server with JetStream there? Set --nats-url or SLIPWAY_NATS_URL, and --nats-creds or SLIPWAY_NATS_CREDS if it wants credentials; worker dev starts one of its own",
 			settings.MaskURLs(n.URL))

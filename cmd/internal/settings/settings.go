@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"slipway/internal/size"
 )
 
 // EnvPrefix begins the name of every variable.
@@ -142,6 +144,19 @@ func (s *Set) Int(p *int, key string, def int, usage string) *Setting {
 	return s.add(key, false)
 }
 
+// Int64 adds a setting that is a whole number.
+func (s *Set) Int64(p *int64, key string, def int64, usage string) *Setting {
+	s.all.Int64Var(p, flagName(key), def, usage)
+	return s.add(key, false)
+}
+
+// Size adds a number of bytes such as "512MiB".
+func (s *Set) Size(p *int64, key string, def int64, usage string) *Setting {
+	*p = def
+	s.all.Var(sizeValue{p}, flagName(key), usage)
+	return s.add(key, false)
+}
+
 // Bool adds a setting that is true or false.
 func (s *Set) Bool(p *bool, key string, def bool, usage string) *Setting {
 	s.all.BoolVar(p, flagName(key), def, usage)
@@ -183,6 +198,23 @@ func (s *Set) add(key string, secret bool) *Setting {
 }
 
 func flagName(key string) string { return strings.NewReplacer(".", "-", "_", "-").Replace(key) }
+
+// sizeValue is a number of bytes, written as people do.
+type sizeValue struct{ p *int64 }
+
+func (v sizeValue) String() string {
+	if v.p == nil {
+		return ""
+	}
+	return size.Format(*v.p)
+}
+
+func (v sizeValue) Set(s string) (err error) {
+	*v.p, err = size.Parse(s)
+	return err
+}
+
+func (v sizeValue) Type() string { return "size" }
 
 // listValue replaces the list at each Set, so that a flag doesn't add to the file's.
 type listValue struct{ p *[]string }

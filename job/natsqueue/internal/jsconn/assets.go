@@ -9,7 +9,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Ensure makes the stream, or brings it to the limits and rules of want. It changes nothing that is right already, so an
+// Ensure makes the stream, or brings it to the rules of want. The limits of a stream that exists stay as they are: a
+// smaller one deletes what no longer fits, and whoever set them knows why. It changes nothing that is right already, so an
 // account without the right to create can call it. Any number of callers may do so at once.
 func (s Stream) Ensure(ctx context.Context, want jetstream.StreamConfig) error {
 	op, js, retry := "set up stream "+s.name, s.c.js, s.c.calls.callDuringSetup
@@ -43,21 +44,32 @@ func (s Stream) Ensure(ctx context.Context, want jetstream.StreamConfig) error {
 	})
 }
 
-// sameStream compares the settings that slipway makes and an operator may wish to change. The
-// replicas are not compared: a worker or a doctor that was not told of them would
-// take a cluster's copies away.
+// sameStream compares the rules that the protocol rests on. Neither limits nor replicas are compared: a worker that was not
+// told of them would take a cluster's copies away, or an operator's messages.
 func sameStream(have, want jetstream.StreamConfig) bool {
-	return have.MaxMsgs == want.MaxMsgs && have.MaxBytes == want.MaxBytes && have.MaxAge == want.MaxAge &&
-		have.AllowDirect == want.AllowDirect && have.Retention == want.Retention &&
+	return have.AllowDirect == want.AllowDirect && have.Retention == want.Retention &&
 		have.Discard == want.Discard && have.DenyPurge == want.DenyPurge && have.AllowMsgTTL == want.AllowMsgTTL &&
 		have.AllowMsgSchedules == want.AllowMsgSchedules
 }
 
 func mergeStream(have, want jetstream.StreamConfig) jetstream.StreamConfig {
-	have.MaxMsgs, have.MaxBytes, have.MaxAge = want.MaxMsgs, want.MaxBytes, want.MaxAge
 	have.AllowDirect, have.Retention, have.Discard = want.AllowDirect, want.Retention, want.Discard
 	have.DenyPurge, have.AllowMsgTTL, have.AllowMsgSchedules = want.DenyPurge, want.AllowMsgTTL, want.AllowMsgSchedules
 	return have
+}
+
+// SetLimits brings the stream, which exists, to the limits of want.
+func (s Stream) SetLimits(ctx context.Context, want jetstream.StreamConfig) error {
+	info, err := s.Info(ctx)
+	if err != nil {
+		return err
+	}
+	cfg := info.Config
+	cfg.MaxMsgs, cfg.MaxBytes, cfg.MaxAge = want.MaxMsgs, want.MaxBytes, want.MaxAge
+	return s.c.calls.call(ctx, "set the limits of stream "+s.name, "$JS.API.STREAM.UPDATE."+s.name, func(ctx context.Context) error {
+		_, err := s.c.js.UpdateStream(ctx, cfg)
+		return err
+	})
 }
 
 // EnsureConsumer returns the wanted consumer. It looks for an existing one first: a worker needs no right to make one. It
