@@ -1,6 +1,9 @@
 package job
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // EventKind says what an Event reports. The list is closed.
 type EventKind string
@@ -28,7 +31,7 @@ type Event struct {
 	Time       time.Time `json:"time"`
 	Kind       EventKind `json:"kind"`
 
-	Step     int        `json:"step,omitempty"` // index from 0
+	Step     int        `json:"step,omitempty"` // index from 0; in JSON of the kinds about a step only, 0 included
 	Name     string     `json:"name,omitempty"` // the step's name
 	Stream   string     `json:"stream,omitempty"`
 	Data     []byte     `json:"data,omitempty"` // raw output: not necessarily UTF-8
@@ -46,4 +49,18 @@ type Event struct {
 	Left int `json:"left,omitempty"`
 	// NotBefore is when the next attempt can begin at the earliest. Zero: at once.
 	NotBefore time.Time `json:"not_before,omitzero"`
+}
+
+// MarshalJSON writes step 0 as well, in the events about a step: to leave it out would say that there is none.
+func (e Event) MarshalJSON() ([]byte, error) {
+	type fields Event
+	out := struct {
+		fields
+		Step *int `json:"step,omitempty"`
+	}{fields: fields(e)}
+	switch e.Kind {
+	case EventStepStart, EventOutput, EventStepEnd:
+		out.Step = &e.Step
+	}
+	return json.Marshal(out)
 }
