@@ -107,8 +107,12 @@ func TestRoles(t *testing.T) {
 
 	// A producer needs no more than the right to publish jobs.
 	producer := connect("producer:p", "_INBOX_producer").Client()
-	if err := producer.Submit(t.Context(), makeJob()); err != nil {
-		t.Errorf("Submit as producer: %v", err)
+	now := makeJob()
+	if err := producer.Submit(t.Context(), now); err != nil {
+		t.Fatalf("Submit as producer: %v", err)
+	}
+	if err := producer.Submit(t.Context(), now); !errors.Is(err, job.ErrExists) {
+		t.Errorf("Submit again as producer: got %v, want ErrExists", err)
 	}
 	later := makeJob()
 	later.NotBefore = time.Now().Add(time.Hour)
@@ -190,7 +194,35 @@ func dropWithoutResults(t *testing.T, connect func(user, inbox string) *natsqueu
 	if err := w.Close(t.Context()); err != nil {
 		t.Errorf("Close: %v", err)
 	}
-	if err := connect("noresult:r", "").Client().DropDead(t.Context(), l.Delivery().ID); err != nil {
+	id := l.Delivery().ID
+	// Without its result the letter has to stay: a worker that finds the token later takes the result as proof that the
+	// letter existed, and without either it would bring the letter back.
+	if err := admin.ForgetResult(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	denied, ok := errors.AsType[*natsqueue.PermissionError](connect("noresult:r", "").Client().DropDead(t.Context(), id))
+	if !ok || !strings.Contains(denied.Subject, ".R.") {
+		t.Errorf("DropDead that can't publish the result: got %v, want a PermissionError for it", denied)
+	}
+	letters := 0
+	for d, err := range admin.Client().DeadLetters(t.Context()) {
+		if err != nil || d.ID != id || d.Result != nil {
+			t.Errorf("dead letter: got %+v, %v, want that of %s without a result", d, err, id)
+		}
+		letters++
+	}
+	if letters != 1 {
+		t.Errorf("got %d dead letters, want the one that could not be dropped", letters)
+	}
+	// Once the result is there nothing but the letter is to be removed.
+	v, err := admin.Load(t.Context(), id)
+	if err == nil {
+		err = admin.Settle(t.Context(), id, v)
+	}
+	if err != nil {
+		t.Fatalf("settle again: %v", err)
+	}
+	if err := connect("noresult:r", "").Client().DropDead(t.Context(), id); err != nil {
 		t.Errorf("DropDead without the right to publish results: %v", err)
 	}
 }

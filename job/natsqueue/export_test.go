@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"slipway/job"
 )
 
@@ -76,4 +78,14 @@ func (c *Conn) RemoveTokens(ctx context.Context, id job.ID) error { return c.tok
 // DeleteToken removes one message of JOBS.
 func (c *Conn) DeleteToken(ctx context.Context, seq uint64) error {
 	return c.streams.jobs.Delete(ctx, seq)
+}
+
+// ForgetResult removes the newest result of a job.
+func (c *Conn) ForgetResult(ctx context.Context, id job.ID) error {
+	return c.streams.results.DeleteLast(ctx, c.names.anyResult(id))
+}
+
+// JobsInfo describes the stream of the tokens.
+func (c *Conn) JobsInfo(ctx context.Context) (*jetstream.StreamInfo, error) {
+	return c.streams.jobs.Info(ctx)
 }
