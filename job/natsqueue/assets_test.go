@@ -1,7 +1,9 @@
 package natsqueue_test
 
 import (
+	"bytes"
 	"errors"
+	"net"
 	"slices"
 	"sync"
 	"testing"
@@ -10,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"slipway/job/natsqueue"
+	"slipway/job/natsqueue/natsserver"
 )
 
 func TestSetupTwiceAndUpdate(t *testing.T) {
@@ -45,6 +48,58 @@ func TestSetupTwiceAndUpdate(t *testing.T) {
 	missing, ok := errors.AsType[*natsqueue.MissingError](b.conn.Check(t.Context()))
 	if !ok || missing.Kind != "stream" || missing.Name != b.cfg.Prefix+"-DEAD" {
 		t.Errorf("Check without the stream: got %+v, want a MissingError that names it", missing)
+	}
+}
+
+// between is a way to a server on which something else happens just before the first request that holds a text.
+type between struct {
+	*natsserver.Server
+	text   string
+	happen func()
+	once   sync.Once
+}
+
+func (w *between) InProcessConn() (net.Conn, error) {
+	c, err := w.Server.InProcessConn()
+	return &betweenConn{Conn: c, w: w}, err
+}
+
+type betweenConn struct {
+	net.Conn
+	w *between
+}
+
+func (c *betweenConn) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte(c.w.text)) {
+		c.w.once.Do(c.w.happen)
+	}
+	return c.Conn.Write(p)
+}
+
+// Another one that starts with other limits may make a stream between the look for it and the making. The server then
+// refuses the second one, whose Setup must neither fail nor touch the other's limits.
+func TestSetupOvertaken(t *testing.T) {
+	t.Parallel()
+	srv, err := natsserver.Start(natsserver.Options{Dir: t.TempDir(), NoListen: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(srv.Close)
+	other := setup(t, func(c *natsqueue.Config) { c.InProcess, c.Prefix = srv, "other" })
+	other.cfg.Prefix, other.cfg.MaxJobs = "raced", 9
+	overtaken := false
+	b := setup(t, func(c *natsqueue.Config) {
+		c.Prefix, c.MaxJobs = "raced", 7
+		c.InProcess = &between{Server: srv, text: "$JS.API.STREAM.CREATE.raced-JOBS ", happen: func() {
+			overtaken = true
+			if err := other.connect().Setup(t.Context()); err != nil {
+				t.Errorf("Setup of the faster one: %v", err)
+			}
+		}}
+	})
+	info, err := b.conn.JobsInfo(t.Context())
+	if err != nil || !overtaken || info.Config.MaxMsgs != 9 {
+		t.Errorf("JOBS: got %+v, %v, overtaken %t, want the limit of the faster one, 9", info, err, overtaken)
 	}
 }
 

@@ -92,6 +92,10 @@ type bundle struct {
 	workers map[string]*natsqueue.Consumer
 }
 
+// settingUp bounds how many tests make their streams at a time. Each synced write waits for those of all others: sixteen at
+// once beside a busy CPU keep each other from being ready within standstill.
+var settingUp = make(chan struct{}, 2)
+
 // setup makes a fresh queue on the shared server.
 func setup(t testing.TB, edits ...func(*natsqueue.Config)) *bundle {
 	t.Helper()
@@ -102,6 +106,8 @@ func setup(t testing.TB, edits ...func(*natsqueue.Config)) *bundle {
 	for _, edit := range edits {
 		edit(&cfg)
 	}
+	settingUp <- struct{}{}
+	defer func() { <-settingUp }()
 	b := &bundle{t: t, cfg: cfg, slack: slack(t), workers: map[string]*natsqueue.Consumer{}}
 	if c := &b.cfg.Timing; *c != job.DefaultTiming() {
 		*c = job.Timing{DeadMan: b.bound(c.DeadMan), Lease: b.bound(c.Lease), AckWait: b.bound(c.AckWait), Heartbeat: b.bound(c.Heartbeat)}

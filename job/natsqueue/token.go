@@ -96,7 +96,7 @@ func (ts tokens) message(t token) *nats.Msg {
 func (ts tokens) schedule(t token, gen int, n uint64, at time.Time) *nats.Msg {
 	msg := ts.message(t)
 	msg.Subject = ts.names.wait(t.id, gen, n)
-	msg.Header.Set(jetstream.ScheduleHeader, "@at "+at.UTC().Add(time.Millisecond).Format(time.RFC3339Nano))
+	msg.Header.Set(jetstream.ScheduleHeader, "@at "+at.UTC().Format(time.RFC3339Nano))
 	msg.Header.Set(jetstream.ScheduleTargetHeader, ts.names.due(t.queue, t.priority, t.id))
 	return msg
 }
