@@ -55,6 +55,29 @@ func TestSameID(t *testing.T) {
 	}
 }
 
+// TestUnserved: a mistyped queue is said at once, and the one that was meant.
+func TestUnserved(t *testing.T) {
+	b := setup(t)
+	conn := b.withQueue()
+	file := b.file("image: x\nsteps: [{run: 'true'}]\n")
+	if out, errOut, code := b.run("create", file); code != 0 || len(strings.TrimSpace(out)) != 26 || !strings.Contains(errOut, "no worker is alive") {
+		t.Errorf("without workers: code %d, stdout %q, stderr %q; want the id, and a remark", code, out, errOut)
+	}
+	consumer, err := conn.Consumer(t.Context(), natsqueue.ConsumerConfig{Worker: "w1", Queues: []string{"default", "nightly"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer consumer.Close(context.WithoutCancel(t.Context())) //nolint:errcheck // it only leaves
+	for queue, want := range map[string]string{
+		"default": "", "nightly": "", "nighlty": `(served: default, nightly): did you mean "nightly"?`, "zzz": "(served: default, nightly)\n",
+	} {
+		_, errOut, code := b.run("create", "--queue", queue, file)
+		if code != 0 || (want == "") != (errOut == "") || !strings.Contains(errOut, want) {
+			t.Errorf("queue %s: code %d, stderr %q, want 0 and %q", queue, code, errOut, want)
+		}
+	}
+}
+
 // goneQueue accepts jobs, and is removed then.
 type goneQueue struct {
 	job.Client

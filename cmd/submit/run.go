@@ -72,6 +72,8 @@ func (a *app) run(ctx context.Context, j *job.Job, p display.Printer) error {
 		p.Submitted(j)
 		if known {
 			p.Note("a job of this id was submitted before; following that one")
+		} else if remark := unserved(ctx, c, j); remark != "" {
+			p.Note("%s", remark)
 		}
 		r, err := watch.Interruptible(ctx, c, j.ID, p, a.sys.Interrupts, "leaves it alone")
 		if errors.Is(err, job.ErrNotSetUp) || errors.Is(err, job.ErrNotFound) {
@@ -128,6 +130,8 @@ With --output json it prints {"kind":"submitted","job_id":…,"name":…,"queue"
 			}
 			if known {
 				fmt.Fprintln(a.sys.Err, "a job of this id was submitted before")
+			} else if remark := unserved(ctx, c, j); remark != "" {
+				fmt.Fprintln(a.sys.Err, remark)
 			}
 			if *output == cli.JSON {
 				return json.NewEncoder(a.sys.Out).Encode(display.NewSubmission(j))

@@ -129,3 +129,18 @@ func (c *Client) ids(ctx context.Context) ([]job.ID, error) {
 	slices.SortFunc(ids, func(a, b job.ID) int { return cmp.Compare(b, a) })
 	return ids, nil
 }
+
+// Served lists the queues that living workers serve, sorted. A worker counts as alive for a while after its death
+// (Timing.DeadMan).
+func (c *Client) Served(ctx context.Context) ([]string, error) {
+	workers, err := c.q.workers.list(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list the queues that are served: %w", err)
+	}
+	var queues []string
+	for _, w := range workers {
+		queues = append(queues, w.Queues...)
+	}
+	slices.Sort(queues)
+	return slices.Compact(queues), nil
+}

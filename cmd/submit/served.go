@@ -1,0 +1,39 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"slipway/internal/suggest"
+	"slipway/job"
+)
+
+// servedTime bounds the look at the workers, which only serves a remark.
+const servedTime = 2 * time.Second
+
+// unserved is a remark about a job whose queue no living worker serves, empty if one does: a mistyped queue is accepted like any
+// other, and waits for ever. A queue that can't tell its workers gets no remark.
+func unserved(ctx context.Context, c job.Client, j *job.Job) string {
+	workers, ok := c.(interface {
+		Served(ctx context.Context) ([]string, error)
+	})
+	if !ok {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, servedTime)
+	defer cancel()
+	served, err := workers.Served(ctx)
+	queue := cmp.Or(j.Queue, job.DefaultQueue)
+	switch {
+	case err != nil || slices.Contains(served, queue):
+		return ""
+	case len(served) == 0:
+		return fmt.Sprintf("no worker is alive at the moment: the job waits in queue %s", queue)
+	}
+	return fmt.Sprintf("no living worker serves queue %s, in which the job waits (served: %s)%s",
+		queue, strings.Join(served, ", "), suggest.DidYouMean(suggest.Nearest(queue, served)))
+}
