@@ -20,6 +20,8 @@ var (
 	ErrFull = errors.New("queue is full")
 	// ErrUnavailable: the queue's server does not answer. Whether the call took effect is unknown; all calls may be repeated.
 	ErrUnavailable = errors.New("queue unavailable")
+	// ErrUnreadable: what the queue keeps of one job is no such thing, by a foreign program or another version.
+	ErrUnreadable = errors.New("unreadable")
 	// ErrNotSetUp: the server answers, and holds no such queue. Its name is another one, or no worker was started
 	// yet; the first worker sets it up.
 	ErrNotSetUp = errors.New("queue is not set up")
@@ -171,7 +173,8 @@ type Client interface {
 	Submit(ctx context.Context, j *Job) error
 	// Status tells where a job stands. ErrNotFound if nothing is known of it.
 	Status(ctx context.Context, id ID) (Status, error)
-	// List yields the jobs that match, newest first.
+	// List yields the jobs that match, newest first. A job that is ErrUnreadable comes with its ID and the error, and the
+	// others follow; any other error ends the sequence. The same goes for DeadLetters.
 	List(ctx context.Context, q ListQuery) iter.Seq2[Status, error]
 	// Result returns the result of a job's latest generation, waiting for it until ctx ends.
 	Result(ctx context.Context, id ID) (*Result, error)

@@ -81,8 +81,12 @@ func (a *app) listDead(ctx context.Context, c job.Client, output cli.Output) err
 		fmt.Fprintln(tw, "ID\tQUEUE\tREASON\tDIED\tNAME\tLAST FAILURE")
 	}
 	for d, err := range c.DeadLetters(ctx) {
+		if errors.Is(err, job.ErrUnreadable) {
+			fmt.Fprintln(a.sys.Err, sanitize.Line(err.Error()))
+			continue
+		}
 		if err != nil {
-			return fmt.Errorf("list dead jobs: %w", err)
+			return errors.Join(tw.Flush(), fmt.Errorf("list dead jobs: %w", err))
 		}
 		if output == cli.JSON {
 			if err := json.NewEncoder(a.sys.Out).Encode(d); err != nil {

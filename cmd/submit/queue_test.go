@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"strings"
 	"testing"
@@ -75,6 +76,36 @@ func TestUnserved(t *testing.T) {
 		if code != 0 || (want == "") != (errOut == "") || !strings.Contains(errOut, want) {
 			t.Errorf("queue %s: code %d, stderr %q, want 0 and %q", queue, code, errOut, want)
 		}
+	}
+}
+
+// TestList_Unreadable: a job that can't be read is a line beside the list.
+func TestList_Unreadable(t *testing.T) {
+	b := setup(t)
+	b.withQueue()
+	id, _, _ := b.run("create", b.file("image: x\nsteps: [{run: 'true'}]\n"))
+	connect := b.app.connect
+	b.app.connect = func(ctx context.Context, n cli.NATS) (job.Client, func(), error) {
+		c, end, err := connect(ctx, n)
+		return unreadableQueue{c}, end, err
+	}
+	for _, args := range [][]string{{"list"}, {"list", "-o", "json"}} {
+		out, errOut, code := b.run(args...)
+		if code != 0 || !strings.Contains(out, strings.TrimSpace(id)) || !strings.Contains(errOut, "unreadable: odd") {
+			t.Errorf("%v: code %d, stdout %q, stderr %q; want 0, the job, and a line about the other", args, code, out, errOut)
+		}
+	}
+}
+
+// unreadableQueue has a job of which it can read the id alone.
+type unreadableQueue struct{ job.Client }
+
+func (q unreadableQueue) List(ctx context.Context, query job.ListQuery) iter.Seq2[job.Status, error] {
+	return func(yield func(job.Status, error) bool) {
+		if !yield(job.Status{ID: job.NewID()}, fmt.Errorf("%w: odd", job.ErrUnreadable)) {
+			return
+		}
+		q.Client.List(ctx, query)(yield)
 	}
 }
 

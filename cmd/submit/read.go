@@ -163,6 +163,10 @@ func (a *app) list(ctx context.Context, c job.Client, q job.ListQuery, output cl
 		fmt.Fprintln(tw, "ID\tSTATE\tREASON\tQUEUE\tATTEMPT\tSUBMITTED\tNAME")
 	}
 	for st, err := range c.List(ctx, q) {
+		if errors.Is(err, job.ErrUnreadable) {
+			fmt.Fprintln(a.sys.Err, sanitize.Line(err.Error()))
+			continue
+		}
 		if err != nil {
 			return errors.Join(tw.Flush(), err)
 		}

@@ -39,7 +39,7 @@ func (c *Client) DeadLetters(ctx context.Context) iter.Seq2[job.DeadLetter, erro
 			if err != nil {
 				err = fmt.Errorf("read a dead letter: %w", err)
 			}
-			if !yield(d, err) || err != nil {
+			if !yield(d, err) || (err != nil && !errors.Is(err, job.ErrUnreadable)) {
 				return
 			}
 		}
@@ -57,11 +57,11 @@ func (c *Client) letter(ctx context.Context, subject string) (job.DeadLetter, er
 	}
 	queue, id, gen, ok := c.q.names.parseKept(msg.Subject)
 	if !ok {
-		return job.DeadLetter{}, fmt.Errorf("unexpected subject %.200q", msg.Subject)
+		return job.DeadLetter{}, fmt.Errorf("%w: subject %.200q", job.ErrUnreadable, msg.Subject)
 	}
 	d := job.DeadLetter{ID: id, Queue: queue, Generation: gen, At: msg.Time, Spec: msg.Data}
 	if err := json.Unmarshal([]byte(msg.Header.Get(headerStatus)), &d.Status); err != nil {
-		return d, fmt.Errorf("status of job %s: %w", id, err)
+		return d, fmt.Errorf("status of job %s: %w: %w", id, job.ErrUnreadable, err)
 	}
 	var labels specSummary
 	if json.Unmarshal(msg.Data, &labels) == nil {

@@ -3,6 +3,7 @@ package natsqueue
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -92,8 +93,12 @@ func (r records) load(ctx context.Context, id job.ID) (version, error) {
 		return version{rev: rev}, err
 	}
 	rec := new(record)
-	if err := json.Unmarshal(data, rec); err != nil {
-		return version{}, fmt.Errorf("read the record of job %s: %w", id, err)
+	err = json.Unmarshal(data, rec)
+	if err == nil && rec.State == "" {
+		err = errors.New("it has no state")
+	}
+	if err != nil {
+		return version{}, fmt.Errorf("read the record of job %s: %w: %w", id, job.ErrUnreadable, err)
 	}
 	return version{rec: rec, rev: rev}, nil
 }

@@ -127,7 +127,7 @@ func (d decisions) published(ctx context.Context, id job.ID) (*job.Result, error
 func decodeResult(data []byte) (*job.Result, error) {
 	r := new(job.Result)
 	if err := json.Unmarshal(data, r); err != nil {
-		return nil, fmt.Errorf("read a result: %w", err)
+		return nil, fmt.Errorf("read a result: %w: %w", job.ErrUnreadable, err)
 	}
 	return r, nil
 }

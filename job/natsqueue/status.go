@@ -72,8 +72,10 @@ func (c *Client) List(ctx context.Context, q job.ListQuery) iter.Seq2[job.Status
 				continue // it expired just now
 			}
 			if err != nil {
-				yield(job.Status{}, fmt.Errorf("list jobs: %w", err))
-				return
+				if !yield(job.Status{ID: id}, fmt.Errorf("list jobs: %w", err)) || !errors.Is(err, job.ErrUnreadable) {
+					return
+				}
+				continue
 			}
 			if !matches(q, s) {
 				continue
