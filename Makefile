@@ -101,6 +101,7 @@ down: ## end what `make up` started, and remove its data
 .PHONY: generate
 generate: ## rebuild what is generated: supervisor binaries, JSON Schema, tables of docs/job.md
 	$(GO) generate ./...
+	$(GO) run ./container/supervisor/generate
 
 .PHONY: check
 check: ## prove that what is generated matches its sources, and go.mod files the imports

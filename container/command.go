@@ -63,8 +63,11 @@ type Exit struct {
 	CPU time.Duration
 	// MaxRSS is the largest resident size of a process of the tree, in bytes.
 	MaxRSS int64
-	// Leftovers counts the processes that the leader left behind; they were killed.
+	// Leftovers counts the processes that the leader left behind; they were killed. Their output is taken as long as it
+	// comes, for ten seconds and until Timeout at most, and they are ended half a second after the last of it.
 	Leftovers int
+	// Cut: the leftovers were killed while more output could come.
+	Cut bool
 	// Duration from start to the end of the last process, on the box's monotonic clock.
 	Duration time.Duration
 	// Output is how many bytes the command printed.

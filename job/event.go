@@ -14,7 +14,7 @@ const (
 	EventPhase     EventKind = "phase"      // a phase began: Text is its name as in Phases
 	EventStepStart EventKind = "step_start" // Step, Name
 	EventOutput    EventKind = "output"     // Step, Stream, Data
-	EventStepEnd   EventKind = "step_end"   // Step, Name, Status, ExitCode, Reason, Text, Tries
+	EventStepEnd   EventKind = "step_end"   // Step, Name, Status, ExitCode, Reason, Text, Tries, Leftovers, Cut
 	EventDropped   EventKind = "dropped"    // Bytes of output were not sent, since the sender was too slow
 	EventRetry     EventKind = "retry"      // the attempt ended and another will follow: Reason, Text, Class, Left, NotBefore
 	EventFinished  EventKind = "finished"   // the result is committed: Outcome, Reason
@@ -43,6 +43,10 @@ type Event struct {
 	Reason   Reason     `json:"reason,omitempty"`
 	Text     string     `json:"text,omitempty"`
 
+	// Leftovers is as in StepResult.
+	Leftovers int `json:"leftovers,omitempty"`
+	// Cut is as in Output.
+	Cut bool `json:"cut,omitempty"`
 	// Class pays for the attempt that ended.
 	Class Class `json:"class,omitempty"`
 	// Left is how many more attempts Class can pay for, the next one among them. Zero with a class that costs nothing.

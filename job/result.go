@@ -100,7 +100,7 @@ type StepResult struct {
 	CPU Duration `json:"cpu"`
 	// MaxRSS is the largest resident size of a process of the tree, in bytes.
 	MaxRSS int64 `json:"max_rss"`
-	// Leftovers counts the processes that the step left behind and that were killed at its end.
+	// Leftovers counts the processes that the step's command left running and that were ended.
 	Leftovers int    `json:"leftovers,omitempty"`
 	Output    Output `json:"output,omitzero"`
 }
@@ -118,6 +118,8 @@ type Output struct {
 	LogKey string `json:"log_key,omitempty"`
 	// Truncated is how many bytes at the log's end the object at LogKey lacks, since the step went over its log limit.
 	Truncated int64 `json:"truncated,omitempty"`
+	// Cut: processes that the step's command left running were ended while more output could come.
+	Cut bool `json:"cut,omitempty"`
 }
 
 // WorkspaceResult says what happened to the workspace.

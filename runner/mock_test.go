@@ -54,6 +54,26 @@ func TestMock_Commands(t *testing.T) {
 	}
 }
 
+// What a command left running is in the result and in the events, however the command ended.
+func TestMock_Leftovers(t *testing.T) {
+	t.Parallel()
+	for _, reply := range []mock.Reply{{}, {Leftovers: 2}, {Stdout: "x", Code: 3, Leftovers: 1, Cut: true}} {
+		scenario(t, func(b *bundle) {
+			withMock(b).On("cmd", reply)
+			l := b.do(jobOf(job.Step{Command: []string{"cmd"}}))
+			s := l.result.Steps[0]
+			if s.Leftovers != reply.Leftovers || s.Output.Cut != reply.Cut || *s.ExitCode != reply.Code {
+				t.Errorf("got %+v, want %d leftovers, cut %t, code %d", s, reply.Leftovers, reply.Cut, reply.Code)
+			}
+			for _, e := range l.events {
+				if e.Kind == job.EventStepEnd && (e.Leftovers != reply.Leftovers || e.Cut != reply.Cut) {
+					t.Errorf("got the event %+v, want %d leftovers, cut %t", e, reply.Leftovers, reply.Cut)
+				}
+			}
+		})
+	}
+}
+
 func TestMock_Faults(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

@@ -51,6 +51,7 @@ func Run(t *testing.T, factory func(t *testing.T) container.Provider, opts Optio
 		{"shell: grace", opts.Shell, testGrace},
 		{"shell: whole tree", opts.Shell, testTree},
 		{"shell: leftovers", opts.Shell, testLeftovers},
+		{"shell: output after the command", opts.Shell, testLateOutput},
 		{"files", true, testFiles},
 		{"files: bad paths", true, testPaths},
 		{"files: bulk", true, testBulk},

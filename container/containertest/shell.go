@@ -136,6 +136,48 @@ func testLeftovers(t *testing.T, k kit) {
 	nothingAlive(t, b)
 }
 
+// testLateOutput: a command that prints through a reader is not over before the reader has printed all, to stdout or stderr.
+func testLateOutput(t *testing.T, k kit) {
+	b := k.box(t)
+	const lines = 60
+	var want strings.Builder
+	for i := range lines {
+		fmt.Fprintf(&want, "line %d\n", i+1)
+	}
+	want.WriteString("1 FAILED\n")
+	script := fmt.Sprintf(`rm -f pipe; mkfifo pipe
+while IFS= read -r line; do sleep 0.01; printf "%%s\n" "$line" >&$to; done < pipe &
+exec > pipe 2>&1
+i=0; while [ $i -lt %d ]; do i=$((i+1)); echo "line $i"; done
+echo "1 FAILED"
+exit 5`, lines)
+	for to, text := range map[string]func(*output) string{
+		"1": func(o *output) string { return o.stdout.String() },
+		"2": func(o *output) string { return o.stderr.String() },
+	} {
+		cmd := sh(script)
+		cmd.Env = map[string]string{"to": to}
+		exit, out := exec(t, b, cmd)
+		got := text(out)
+		if exit.Code != 5 || exit.Leftovers != 0 || exit.Cut || got != want.String() {
+			t.Errorf("to file %s: got %+v, %d lines that end with %q; want code 5, all %d, and nothing cut",
+				to, exit, strings.Count(got, "\n"), got[max(0, len(got)-30):], lines+1)
+		}
+	}
+	eventually.Doubling(t, "the command is over before its timeout", func(limit time.Duration) bool {
+		cmd := sh("while :; do echo more; sleep 0.05; done & exit 6")
+		cmd.Timeout = limit
+		exit, _ := exec(t, b, cmd)
+		if exit.TimedOut {
+			return false
+		}
+		if exit.Code != 6 || exit.Leftovers == 0 || !exit.Cut {
+			t.Errorf("one that prints for ever: got %+v; want code 6, leftovers, and the output cut", exit)
+		}
+		return true
+	})
+}
+
 func nothingAlive(t *testing.T, b container.Sandbox) {
 	t.Helper()
 	before, err := b.Files().List(t.Context(), ".")

@@ -57,7 +57,7 @@ func (b *sandbox) play(ctx context.Context, cmd container.Command, r Reply) (con
 			return container.Exit{}, fmt.Errorf("write scripted file: %w", err)
 		}
 	}
-	exit.Error, exit.OOM, exit.Leftovers = r.StartError, r.OOM, r.Leftovers
+	exit.Error, exit.OOM, exit.Leftovers, exit.Cut = r.StartError, r.OOM, r.Leftovers, r.Cut
 	exit.Output, exit.Duration = printed, time.Since(begin)
 	return exit, nil
 }

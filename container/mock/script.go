@@ -110,9 +110,10 @@ type Reply struct {
 	IgnoreTERM bool
 	// StartError says why it can't be started, with Code 126 or 127.
 	StartError string
-	// OOM and Leftovers are reported in the Exit.
+	// OOM, Leftovers and Cut are reported in the Exit.
 	OOM       bool
 	Leftovers int
+	Cut       bool
 	// Files are written to the workspace just before the end, by path.
 	Files map[string]string
 	// Error is what Exec returns instead of an Exit: the box or its engine failed.

@@ -174,7 +174,8 @@ func decodeExit(b []byte) (container.Exit, error) {
 	}
 	return container.Exit{
 		Code: x.Code, Signal: signalName(x.Signal), Error: x.Error, TimedOut: x.TimedOut, Canceled: x.Canceled,
-		OOM: x.OOM, CPU: x.CPU, MaxRSS: x.MaxRSS, Leftovers: x.Leftovers, Duration: x.Duration, Output: x.Output,
+		OOM: x.OOM, CPU: x.CPU, MaxRSS: x.MaxRSS, Leftovers: x.Leftovers, Cut: x.Cut,
+		Duration: x.Duration, Output: x.Output,
 	}, nil
 }
 

@@ -186,27 +186,6 @@ func (w *stuckWriter) Write(b []byte) (int, error) {
 	return 0, io.ErrClosedPipe
 }
 
-// A caller whose command has failed finds the session over: it must not start another one in it.
-func TestOverBeforeCommandsFail(t *testing.T) {
-	for range 200 {
-		s, p := connect(t)
-		failed := make(chan error, 1)
-		go func() {
-			_, err := s.Exec(t.Context(), command())
-			if s.Err() == nil {
-				err = errors.New("the command failed before the session was over")
-			}
-			failed <- err
-		}()
-		<-p.opened
-		_ = p.out.Close()
-		if err := <-failed; !errors.Is(err, container.ErrBoxLost) {
-			t.Fatalf("got %v, want ErrBoxLost", err)
-		}
-		_ = s.Close()
-	}
-}
-
 // A command that does not end exitMargin after its last deadline is the fault of its box.
 func TestExitMargin(t *testing.T) {
 	for name, tt := range map[string]struct {

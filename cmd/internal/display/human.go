@@ -153,65 +153,6 @@ func (p *Human) phaseEnds(at time.Time) {
 	}
 }
 
-func (p *Human) stepEnds(e job.Event) {
-	took := ""
-	if !p.step.IsZero() {
-		took = " after " + Short(e.Time.Sub(p.step))
-	}
-	p.step = time.Time{}
-	code := ""
-	if e.ExitCode != nil && (*e.ExitCode != 0 || e.Status != job.StepSucceeded) {
-		code = fmt.Sprintf(" (exit code %d)", *e.ExitCode)
-	}
-	line := fmt.Sprintf("%s %s%s%s%s", mark(e.Status), statusWord(e.Status), code, took, tries(e.Tries))
-	switch {
-	case e.Status == job.StepCanceled && e.Reason == job.ReasonDrained: // the worker ended it, and no user
-		line = "– stopped" + took + ": the worker stops; the job runs again elsewhere"
-	case e.Status == job.StepSkipped:
-		line = fmt.Sprintf("%s step %d: %s skipped", mark(e.Status), e.Step+1, stepName(e.Name, e.Step))
-	}
-	p.say("  %s", p.paint(statusColor(e.Status), line))
-}
-
-// tries says how often a step was run, if more than once.
-func tries(n int) string {
-	if n < 2 {
-		return ""
-	}
-	return fmt.Sprintf(", %d tries", n)
-}
-
-func stepName(name string, index int) string {
-	if name = sanitize.Line(name); name != "" {
-		return name
-	}
-	return fmt.Sprint(index + 1)
-}
-
-func mark(s job.StepStatus) string {
-	switch s {
-	case job.StepSucceeded:
-		return "✓"
-	case job.StepSkipped:
-		return "–"
-	}
-	return "✗"
-}
-
-func statusWord(s job.StepStatus) string {
-	return strings.ReplaceAll(sanitize.Line(string(s)), "_", " ")
-}
-
-func statusColor(s job.StepStatus) string {
-	switch s {
-	case job.StepSucceeded:
-		return green
-	case job.StepSkipped, job.StepCanceled:
-		return dim
-	}
-	return red
-}
-
 // stream is one of a step's outputs on its way to the screen.
 type stream struct {
 	clean sanitize.Filter

@@ -24,8 +24,12 @@ func TestHuman_StepEnd(t *testing.T) {
 		}, "✗ canceled (exit code 143) after 3s"},
 		{"drained", func(e *job.Event) {
 			code(143)(e)
-			e.Status, e.Reason = job.StepCanceled, job.ReasonDrained
+			e.Status, e.Reason, e.Text = job.StepCanceled, job.ReasonDrained, "the worker stops"
 		}, "– stopped after 3s: the worker stops; the job runs again elsewhere"},
+		{"with a reason", func(e *job.Event) { e.Status, e.Text = job.StepFailed, "ro/a:\x1b[A permission denied" }, "✗ failed after 3s\n    ro/a: permission denied"},
+		{"one left over", func(e *job.Event) { code(0)(e); e.Leftovers = 1 }, "✓ succeeded after 3s\n    1 process that its command left running was ended"},
+		{"some, with output", func(e *job.Event) { code(2)(e); e.Leftovers, e.Cut = 3, true }, "✗ failed (exit code 2) after 3s\n    3 processes that its command left running were ended; output is missing: more of it could come"},
+		{"none, with output", func(e *job.Event) { code(0)(e); e.Cut = true }, "✓ succeeded after 3s\n    output is missing: more of it could come"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var errOut bytes.Buffer
@@ -36,6 +40,17 @@ func TestHuman_StepEnd(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+// A person who did not follow the job learns as much.
+func TestHuman_ResultInFull_Leftovers(t *testing.T) {
+	var errOut bytes.Buffer
+	NewHuman(Options{Out: &bytes.Buffer{}, Err: &errOut}).ResultInFull(&job.Result{Steps: []job.StepResult{
+		{Status: job.StepSucceeded, Leftovers: 1, Output: job.Output{Cut: true}},
+	}})
+	if want := "succeeded after 0s\n    1 process that its command left running was ended; output is missing: more of it could come\n"; !strings.Contains(errOut.String(), want) {
+		t.Errorf("got %q, want it to contain %q", errOut.String(), want)
 	}
 }
 

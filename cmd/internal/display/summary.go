@@ -60,6 +60,7 @@ func (p *Human) stepResult(s job.StepResult) {
 	if s.Message != "" {
 		p.say("    %s", sanitize.Line(s.Message))
 	}
+	p.leftovers(s.Leftovers, s.Output.Cut)
 	if s.Status != job.StepSucceeded {
 		p.excerpt(s.Output)
 	}

@@ -38,7 +38,7 @@ func TestEnd(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			eachKind(t, func(t *testing.T, alone bool) {
 				r := setup(t, alone)
-				done := r.begin("trap '' TERM; " + hiding + "mkdir -p a/b; echo x > a/b/f; chmod 0 a/b; touch $HOME/t; echo ready; while :; do mkdir -p new; echo x >> new/f; done") // it writes until it is dead
+				done := r.begin("trap '' TERM; " + hiding + "mkdir -p a/b; echo x > a/b/f; chmod 0 a/b; touch $HOME/t; for i in 1 2 3 4; do while :; do : > new$i; done & done; echo ready; wait") // it writes until it is dead, and faster than the wipe looks
 				tt.end(r)
 				got := <-done
 				if tt.err != nil && (!errors.Is(got.err, tt.err) || !strings.Contains(got.err.Error(), tt.reason)) {
@@ -177,7 +177,8 @@ func TestNothingNewWhileStopping(t *testing.T) {
 	r.ended(exitStopped)
 }
 
-// Whoever has run something may have closed a folder to all others: the wipe goes in as each of them.
+// Whoever has run something may have closed a folder to all others: the wipe goes in as each of them, and as root, whose files
+// the image may have brought.
 func TestWipeAsEveryUser(t *testing.T) {
 	boxtest.NeedsRoot(t)
 	eachKind(t, func(t *testing.T, alone bool) {
@@ -191,6 +192,9 @@ func TestWipeAsEveryUser(t *testing.T) {
 				t.Fatalf("make folders as %d: %+v, %s", id, x, out)
 			}
 		}
+		if err := os.MkdirAll(filepath.Join(r.root, "tmp/of-image/in"), 0o700); err != nil {
+			t.Fatal(err)
+		}
 		if err := r.Stop(t.Context(), 0); err != nil {
 			t.Errorf("Stop: %v", err)
 		}
@@ -199,6 +203,40 @@ func TestWipeAsEveryUser(t *testing.T) {
 			t.Errorf("the box said %q, want nothing", s)
 		}
 	})
+}
+
+// A folder of one user may hide one of another, and that one a third: it takes rounds to get at all of them. Whoever
+// comes first, the chains below take three.
+func TestWipeHiddenFolders(t *testing.T) {
+	boxtest.NeedsRoot(t)
+	boxtest.NeedsShield(t)
+	r := setup(t, true)
+	run := func(id int, script string) {
+		t.Helper()
+		if x, out := r.run(script, func(c *container.Command) { c.User = &container.User{UID: id, GID: id} }); x.Code != 0 {
+			t.Fatalf("%s as %d: %+v, %s", script, id, x, out)
+		}
+	}
+	const one, other = jobUID + 10, jobUID + 11
+	for _, c := range []struct {
+		dir  string
+		a, b int
+	}{{"c1", one, other}, {"c2", other, one}} {
+		run(c.a, "umask 0; mkdir "+c.dir)
+		run(c.b, "umask 0; mkdir -p "+c.dir+"/open/closed")
+		run(c.a, "umask 0; mkdir -p "+c.dir+"/open/closed/open/closed")
+		run(c.b, "umask 0; mkdir -p "+c.dir+"/open/closed/open/closed/open/closed; cd "+c.dir+"/open/closed/open/closed/open/closed; echo x > f; chmod 700 .")
+		run(c.a, "chmod 700 "+c.dir+"/open/closed/open/closed")
+		run(c.b, "chmod 700 "+c.dir+"/open/closed")
+		run(c.a, "chmod 700 "+c.dir)
+	}
+	if err := r.Stop(t.Context(), 0); err != nil {
+		t.Errorf("Stop: %v", err)
+	}
+	r.ended(exitStopped)
+	if s := r.said.String(); s != "" {
+		t.Errorf("the box said %q, want nothing", s)
+	}
 }
 
 // A box that is a child owns what lies in its root, and touches nothing else.

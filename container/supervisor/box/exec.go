@@ -63,17 +63,13 @@ func (b *box) run(s *wire.Stream, cmd wire.Command) wire.Exit {
 	if cmd.Stdin {
 		go p.feed(s)
 	}
-	var copied sync.WaitGroup
-	copied.Go(func() { p.copyOut(s, wire.Stdout, &p.out) })
-	copied.Go(func() { p.copyOut(s, wire.Stderr, &p.err) })
-	over, relayed := make(chan struct{}), make(chan struct{})
-	go func() {
-		b.relay(s, proc, over)
-		close(relayed)
-	}()
-	x, err := proc.Wait()
+	copied := p.copyAll(s)
+	over := make(chan struct{})
+	var orders sync.WaitGroup
+	orders.Go(func() { b.relay(s, proc, over) })
+	x, err := proc.Wait(func() { orders.Go(func() { p.drain(proc, copied, over) }) })
 	close(over)
-	<-relayed // a late Cancel or Stop must not reach the process's next command
+	orders.Wait() // a late order must not reach the process's next command
 	switch {
 	case err != nil:
 		x = b.lost(proc)
@@ -82,8 +78,10 @@ func (b *box) run(s *wire.Stream, cmd wire.Command) wire.Exit {
 	default:
 		b.steps.Give(proc)
 	}
-	p.finish(&copied)
-	x.Output = p.out.count.Load() + p.err.count.Load()
+	if p.finish(copied) {
+		x.Cut = true
+	}
+	x.Output = p.printed()
 	return x
 }
 

@@ -6,11 +6,9 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"golang.org/x/sys/unix"
 
-	"slipway/container/supervisor/box/internal/step"
 	"slipway/container/supervisor/internal/wire"
 )
 
@@ -25,7 +23,7 @@ type pipes struct {
 type outlet struct {
 	file    *os.File
 	count   atomic.Int64
-	reading atomic.Bool // a Read is waiting for the command
+	sending atomic.Bool // what was read waits for the worker
 }
 
 // openPipes opens a command's files. Without stdin the command reads an empty file.
@@ -95,17 +93,28 @@ func (p *pipes) feed(s *wire.Stream) {
 	}
 }
 
+// copyAll sends what the command prints. The channel is closed when both outputs have ended.
+func (p *pipes) copyAll(s *wire.Stream) <-chan struct{} {
+	var each sync.WaitGroup
+	each.Go(func() { p.copyOut(s, wire.Stdout, &p.out) })
+	each.Go(func() { p.copyOut(s, wire.Stderr, &p.err) })
+	copied := make(chan struct{})
+	go func() { each.Wait(); close(copied) }()
+	return copied
+}
+
 // copyOut sends what the command prints, until the pipe ends or the stream does.
 func (p *pipes) copyOut(s *wire.Stream, t wire.Type, o *outlet) {
 	buf := wire.Alloc(wire.MaxData)
 	defer wire.Free(buf)
 	for {
-		o.reading.Store(true)
 		n, err := o.file.Read(buf)
-		o.reading.Store(false)
 		if n > 0 {
 			o.count.Add(int64(n))
-			if _, err := s.WriteTagged(t, buf[:n]); err != nil {
+			o.sending.Store(true)
+			_, err := s.WriteTagged(t, buf[:n])
+			o.sending.Store(false)
+			if err != nil {
 				// Nobody takes the output any more. Closing the pipe tells the command.
 				_ = o.file.Close()
 				return
@@ -113,31 +122,6 @@ func (p *pipes) copyOut(s *wire.Stream, t wire.Type, o *outlet) {
 		}
 		if err != nil {
 			return
-		}
-	}
-}
-
-// finish waits until all output has been sent. The tree is dead, so that the pipes end, unless a process
-// outside the tree holds one of them. That process is not waited for: a pipe that gives nothing between two ticks
-// is closed. An outlet that waits for a slow worker instead is not reading, and keeps its time.
-func (p *pipes) finish(copied *sync.WaitGroup) {
-	done := make(chan struct{})
-	go func() { copied.Wait(); close(done) }()
-	tick := time.NewTicker(step.DrainTime / 2)
-	defer tick.Stop()
-	var last [2]int64
-	for first := true; ; first = false {
-		select {
-		case <-done:
-			return
-		case <-tick.C:
-		}
-		for i, o := range []*outlet{&p.out, &p.err} {
-			now := o.count.Load()
-			if !first && o.reading.Load() && now == last[i] {
-				_ = o.file.SetReadDeadline(time.Now())
-			}
-			last[i] = now
 		}
 	}
 }

@@ -125,16 +125,8 @@ func TestFeedOfDeafCommand(t *testing.T) {
 	<-fed
 }
 
-// outlets connects both outputs of p to a stream, as run does.
-func outlets(p *pipes, s *wire.Stream) *sync.WaitGroup {
-	var copied sync.WaitGroup
-	copied.Go(func() { p.copyOut(s, wire.Stdout, &p.out) })
-	copied.Go(func() { p.copyOut(s, wire.Stderr, &p.err) })
-	return &copied
-}
-
 // finished waits for p.finish and returns how long it took.
-func finished(t *testing.T, p *pipes, copied *sync.WaitGroup) time.Duration {
+func finished(t *testing.T, p *pipes, copied <-chan struct{}) time.Duration {
 	t.Helper()
 	begin := time.Now()
 	done := make(chan struct{})
@@ -159,7 +151,7 @@ func TestFinishWithForeignHolder(t *testing.T) {
 	if _, err := unix.Write(held, []byte("said before")); err != nil {
 		t.Fatal(err)
 	}
-	copied := outlets(p, box)
+	copied := p.copyAll(box)
 	p.closeChild()
 	finished(t, p, copied)
 	if _, b, err := worker.Next(); err != nil || string(b) != "said before" {
@@ -171,7 +163,7 @@ func TestFinishWithForeignHolder(t *testing.T) {
 func TestFinishWithSlowWorker(t *testing.T) {
 	worker, box := streams(t)
 	p := newPipes(t, false)
-	copied := outlets(p, box)
+	copied := p.copyAll(box)
 	const size = wire.Window + 48<<10 // what the stream takes without a reader, and less than a pipe holds
 	want := bytes.Repeat([]byte("0123456789abcdef"), size/16)
 	written := make(chan struct{})
@@ -214,7 +206,7 @@ func TestFinishWithSlowWorker(t *testing.T) {
 func TestCopyOutToNobody(t *testing.T) {
 	worker, box := streams(t)
 	p := newPipes(t, false)
-	copied := outlets(p, box)
+	copied := p.copyAll(box)
 	box.Fail(wire.ErrEnded)
 	_ = worker
 	eventually.True(t, eventually.Patience, "writing fails", func() bool {
@@ -222,7 +214,7 @@ func TestCopyOutToNobody(t *testing.T) {
 		return err == unix.EPIPE
 	})
 	p.closeChild()
-	copied.Wait()
+	<-copied
 }
 
 // The same with a real box: the holder is a process that opened the command's stdout by /proc.

@@ -36,11 +36,8 @@ func init() {
 		os.Exit(runBox(term()))
 	})
 	boxtest.Role("process 1", func() {
-		if err := container1(); err != nil {
-			_, _ = os.Stderr.WriteString("make a container: " + err.Error() + "\n")
-			os.Exit(1)
-		}
-		os.Exit(runBox(term()))
+		_, _ = os.Stderr.WriteString("make a container: " + container1().Error() + "\n")
+		os.Exit(1)
 	})
 }
 
@@ -48,7 +45,8 @@ func init() {
 const boxRoot = "/tmp/root"
 
 // container1 makes the folders of a process that is alone in its namespaces: a /tmp of its own, so that nothing of the
-// machine is wiped, with the working folder at boxRoot.
+// machine is wiped, with the working folder at boxRoot. Then it becomes a box with the rights that one has on an engine: root
+// with more of them may open every folder. It returns only with an error.
 func container1() error {
 	if os.Getpid() != 1 {
 		return errors.New("this is not process 1")
@@ -73,7 +71,19 @@ func container1() error {
 		return err
 	}
 	err = unix.Mount("/proc/self/fd/"+itoa(here), boxRoot, "", unix.MS_BIND, "")
-	return errors.Join(err, unix.Close(here))
+	if err := errors.Join(err, unix.Close(here)); err != nil {
+		return err
+	}
+	for c := uintptr(0); c <= unix.CAP_LAST_CAP; c++ {
+		switch c {
+		case unix.CAP_KILL, unix.CAP_SETUID, unix.CAP_SETGID: // supervisor.Capabilities
+			continue
+		}
+		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil && err != unix.EINVAL { // an older kernel has fewer
+			return os.NewSyscallError("give up a capability", err)
+		}
+	}
+	return os.NewSyscallError("become the box", unix.Exec("/proc/self/exe", []string{"box", "process 1"}, os.Environ()))
 }
 
 // rig is a box as another process, and the worker's session with it.

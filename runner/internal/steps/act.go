@@ -44,6 +44,7 @@ func (l *Loop) act(hold, ctx context.Context, a *loop.Action) (job.StepResult, e
 		l.cfg.Events.Add(job.Event{
 			Kind: job.EventStepEnd, Step: r.Index, Name: r.Name,
 			Status: r.Status, ExitCode: r.ExitCode, Reason: r.Reason, Text: r.Message, Tries: r.Tries,
+			Leftovers: r.Leftovers, Cut: r.Output.Cut,
 		})
 		l.cfg.Observer.StepDone(r.Status, last)
 		r.Output = out.observation(r.Output)
@@ -80,7 +81,7 @@ func (l *Loop) try(ctx context.Context, s *job.Step, index int) (job.StepResult,
 	})
 	r.FinishedAt = time.Now()
 	r.Duration = job.Duration(r.FinishedAt.Sub(r.StartedAt))
-	r.Output = out.result(r.Output.Bytes)
+	r.Output = out.result(r.Output)
 	if err == nil {
 		return r, out, nil
 	}

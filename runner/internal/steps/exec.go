@@ -27,7 +27,7 @@ func (l *Loop) exec(ctx context.Context, s *job.Step, out *output, r *job.StepRe
 	r.Status, r.Reason, r.Message = judgeExit(exit, context.Cause(ctx))
 	r.ExitCode, r.Signal = &exit.Code, exit.Signal
 	r.CPU, r.MaxRSS, r.Leftovers = job.Duration(exit.CPU), exit.MaxRSS, exit.Leftovers
-	r.Output.Bytes = exit.Output
+	r.Output.Bytes, r.Output.Cut = exit.Output, exit.Cut
 	l.blameDisk(ctx, r)
 	return nil
 }

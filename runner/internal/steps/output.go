@@ -43,23 +43,23 @@ func (o *output) write(s container.Stream, p []byte) {
 	o.events.Output(o.step, s.String(), p)
 }
 
-// result is what the job's result keeps. printed is how much the box counted. Bytes that
-// did not arrive here count as elided.
-func (o *output) result(printed int64) job.Output { return counted(o.excerpt.Output(), printed) }
+// result is what the job's result keeps. said is what the box says of the output.
+func (o *output) result(said job.Output) job.Output { return reconcile(o.excerpt.Output(), said) }
 
 // observation is what the Decider is told, given what the result keeps.
 func (o *output) observation(result job.Output) job.Output {
 	if o.observed == nil {
 		return result
 	}
-	return counted(o.observed.Output(), result.Bytes)
+	return reconcile(o.observed.Output(), result)
 }
 
-// counted puts the number of bytes into o, if more were printed than arrived.
-func counted(o job.Output, printed int64) job.Output {
-	if lost := printed - o.Bytes; lost > 0 {
-		o.Bytes, o.Elided = printed, o.Elided+lost
+// reconcile puts into o what only the box knows. Bytes that did not arrive here count as elided.
+func reconcile(o, said job.Output) job.Output {
+	if lost := said.Bytes - o.Bytes; lost > 0 {
+		o.Bytes, o.Elided = said.Bytes, o.Elided+lost
 	}
+	o.Cut = said.Cut
 	return o
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // Version of the protocol. Both ends are built together, so they must be equal.
-const Version = 1
+const Version = 2
 
 // Magic begins the first frame of each side.
 const Magic = "slipway-box"

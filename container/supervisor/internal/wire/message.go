@@ -160,6 +160,7 @@ type Exit struct {
 	MaxRSS        int64
 	Leftovers     int
 	Output        int64
+	Cut           bool // the leftovers were ended while more output could come
 }
 
 // Encode returns the payload of End.
@@ -177,6 +178,7 @@ func (x Exit) Encode() []byte {
 	e.Int(x.MaxRSS)
 	e.Int(int64(x.Leftovers))
 	e.Int(x.Output)
+	e.Bool(x.Cut)
 	return e.B
 }
 
@@ -187,7 +189,7 @@ func DecodeExit(b []byte) (Exit, error) {
 		Lost: d.Str(), Code: int(d.Int()), Signal: int(d.Int()), Error: d.Str(),
 		TimedOut: d.Bool(), Canceled: d.Bool(), OOM: d.Bool(),
 		CPU: time.Duration(d.Int()), Duration: time.Duration(d.Int()), MaxRSS: d.Int(),
-		Leftovers: int(d.Int()), Output: d.Int(),
+		Leftovers: int(d.Int()), Output: d.Int(), Cut: d.Bool(),
 	}
 	return x, d.Err()
 }

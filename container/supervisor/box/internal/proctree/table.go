@@ -31,6 +31,9 @@ func (p Process) zombie() bool  { return p.ended() && p.threads <= 1 }
 func (p Process) ended() bool   { return p.state == 'Z' || p.state == 'X' }
 func (p Process) stopped() bool { return p.state == 'T' || p.state == 't' }
 
+// Busy reports whether the first thread of p computes, or waits for a disk.
+func (p Process) Busy() bool { return p.state == 'R' || p.state == 'D' }
+
 // Descendants lists everything below the process with pid root, except zombies.
 func Descendants(root int) ([]Process, error) {
 	all, err := processes()

@@ -12,7 +12,8 @@ import (
 )
 
 // controlFD is the step process's end of its socket to the box. The box sends Open with the command and
-// three descriptors, Stop, and Cancel. The step process answers each Open with one End.
+// three descriptors, Stop, and Cancel. The step process answers each Open with one End. Before that it may send EOF:
+// the leader has ended and others live on. The box answers with EOF when they print no more.
 const controlFD = 3
 
 // fdReader reads a socket, and collects the descriptors that come along.
@@ -93,8 +94,9 @@ func sendFDs(f *os.File, b []byte, fds ...int) error {
 	return err
 }
 
-func sendEnd(fd int, x wire.Exit) error {
-	b := wire.AppendFrame(nil, wire.End, 0, x.Encode())
+// send writes a frame to the box.
+func send(fd int, t wire.Type, payload []byte) error {
+	b := wire.AppendFrame(nil, t, 0, payload)
 	for len(b) > 0 {
 		n, err := unix.Write(fd, b)
 		if err == unix.EINTR {

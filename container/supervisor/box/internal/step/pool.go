@@ -6,12 +6,14 @@ import (
 	"encoding/binary"
 	"errors"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"slipway/container/supervisor/box/internal/proctree"
 	"slipway/container/supervisor/internal/wire"
 )
 
@@ -155,13 +157,29 @@ func (s *Proc) send(t wire.Type, payload []byte) {
 	_ = sendFDs(s.control, wire.AppendFrame(nil, t, 0, payload))
 }
 
-// Wait returns the command's end, or an error if the process itself has ended.
-func (s *Proc) Wait() (wire.Exit, error) {
-	f, err := wire.ReadFrame(s.control, func(n int) []byte { return make([]byte, n) })
-	if err != nil {
-		return wire.Exit{}, err
+// Wait returns the command's end, or an error if the process itself has ended. It calls drain, at most once, when the
+// leader has ended and others live on: they have their time until Drained is called.
+func (s *Proc) Wait(drain func()) (wire.Exit, error) {
+	for {
+		f, err := wire.ReadFrame(s.control, func(n int) []byte { return make([]byte, n) })
+		if err != nil {
+			return wire.Exit{}, err
+		}
+		if f.Type == wire.EOF {
+			drain()
+			continue
+		}
+		return wire.DecodeExit(f.Payload)
 	}
-	return wire.DecodeExit(f.Payload)
+}
+
+// Drained says that no more output of the command is to be waited for.
+func (s *Proc) Drained() { s.send(wire.EOF, nil) }
+
+// Busy reports whether a process of the command computes, or waits for a disk.
+func (s *Proc) Busy() bool {
+	list, err := proctree.Descendants(s.pid)
+	return err == nil && slices.ContainsFunc(list, proctree.Process.Busy)
 }
 
 // Kill ends the process itself. The tree of its command becomes the box's children.

@@ -74,7 +74,7 @@ func TestManyAtOnce(t *testing.T) {
 				err = proc.Start(r.command("exit "+strconv.Itoa(i)), [3]int{fd, fd, fd})
 				_ = null.Close()
 			}
-			x, werr := proc.Wait()
+			x, werr := proc.Wait(func() {})
 			r.Give(proc)
 			if err != nil || werr != nil || x.TimedOut {
 				x.Code = -1

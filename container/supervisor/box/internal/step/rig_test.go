@@ -103,7 +103,7 @@ func (s started) end() wire.Exit {
 	s.r.t.Helper()
 	timer := time.AfterFunc(3*eventually.Patience, s.Kill) // it hangs
 	defer timer.Stop()
-	x, err := s.Wait()
+	x, err := s.Wait(s.Drained) // the output is a file, which nobody waits for
 	if err != nil {
 		s.r.t.Fatalf("wait: %v", err)
 	}

@@ -16,10 +16,13 @@ import (
 )
 
 const (
-	// DrainTime is how long the rest of a tree may go on when its leader has ended. The rest is mostly the
-	// tail of a pipeline.
+	// DrainTime is how long the rest of a tree may go on when its leader has ended and no more output comes. The rest is
+	// mostly the tail of a pipeline, or it is ending: a process closes its files before it is seen to be dead.
 	DrainTime = 100 * time.Millisecond
-	// leftoverGrace is the time between TERM and KILL for what lives on after DrainTime.
+	// DrainLimit is how long the rest may go on at most, while it prints. A full pipe holds 64 KiB, some thousand short
+	// lines, and a loop of a shell that starts a program for each takes a few milliseconds a line.
+	DrainLimit = 10 * time.Second
+	// leftoverGrace is the time between TERM and KILL for what lives on after the drain.
 	leftoverGrace = 500 * time.Millisecond
 	// slayPause is the time between two rounds of killing.
 	slayPause = 5 * time.Millisecond
@@ -51,6 +54,8 @@ type step struct {
 	start  time.Time
 	exit   wire.Exit
 	left   map[proctree.ID]bool // leftovers seen so far
+
+	printing bool // of the drain: more output may come
 }
 
 // order is a message of the box.
@@ -75,6 +80,8 @@ func (s *step) obey(o order) {
 		if len(o.frame.Payload) == 8 {
 			s.cancel(time.Duration(binary.BigEndian.Uint64(o.frame.Payload)))
 		}
+	case wire.EOF:
+		s.fallenSilent()
 	}
 }
 
@@ -117,10 +124,36 @@ func (s *step) cancel(grace time.Duration) {
 	case running:
 		s.exit.Canceled = true
 		s.terminate(grace)
-	case draining, terming:
+	case draining:
+		s.exit.Cut = s.printing
+		s.slay()
+	case terming:
 		if s.ended || grace == 0 {
 			s.slay()
 		}
+	}
+}
+
+// drain gives the rest of the tree its time after the leader's end. The box, which reads the output, is told, and
+// answers when no more of it comes.
+func (s *step) drain() {
+	s.phase, s.printing = draining, true
+	left := DrainLimit
+	if s.cmd.Timeout > 0 {
+		left = min(left, max(DrainTime, s.cmd.Timeout-time.Since(s.start)))
+	}
+	s.due = time.Now().Add(left)
+	_ = send(s.control.fd, wire.EOF, nil) // if the box is gone, receive says so
+}
+
+// fallenSilent ends the drain after DrainTime.
+func (s *step) fallenSilent() {
+	if s.phase != draining {
+		return
+	}
+	s.printing = false
+	if end := time.Now().Add(DrainTime); end.Before(s.due) {
+		s.due = end
 	}
 }
 
@@ -135,6 +168,7 @@ func (s *step) tick() {
 		s.exit.TimedOut = true
 		s.terminate(s.cmd.Grace)
 	case draining:
+		s.exit.Cut = s.printing
 		s.terminate(leftoverGrace)
 	case terming, slaying:
 		s.slay()
@@ -197,8 +231,7 @@ func (s *step) reap() {
 			return
 		case err != nil || pid <= 0:
 			if s.ended && s.phase == running {
-				s.phase = draining
-				s.due = time.Now().Add(DrainTime)
+				s.drain()
 			}
 			return
 		}
@@ -232,7 +265,7 @@ func (s *step) finish() {
 	s.phase = idle
 	s.exit.Duration = time.Since(s.start)
 	s.exit.Leftovers = len(s.left)
-	_ = sendEnd(controlFD, s.exit) // if the box is gone, receive says so
+	_ = send(s.control.fd, wire.End, s.exit.Encode()) // if the box is gone, receive says so
 }
 
 // destroy ends the tree without telling anyone.

@@ -252,7 +252,7 @@ func TestStepProcessDies(t *testing.T) {
 	s := r.start(proc, r.command("echo ready; exec sleep 600"))
 	s.printed("ready")
 	proc.Kill()
-	if x, err := s.Wait(); !errors.Is(err, io.EOF) {
+	if x, err := s.Wait(func() {}); !errors.Is(err, io.EOF) {
 		t.Errorf("Wait: got %+v, %v; want the end of the socket", x, err)
 	}
 	boxtest.Gone(t, r.mark)
@@ -266,7 +266,7 @@ func TestMalformedOrder(t *testing.T) {
 	if err := sendFDs(proc.control, wire.AppendFrame(nil, wire.Open, 0, []byte{1, 2, 3})); err != nil {
 		t.Fatal(err)
 	}
-	if x, err := proc.Wait(); err != nil || x.Lost == "" {
+	if x, err := proc.Wait(func() {}); err != nil || x.Lost == "" {
 		t.Errorf("got %+v, %v; want it lost", x, err)
 	}
 	proc.send(wire.Stop, []byte{1}) // no grace: left alone

@@ -4,8 +4,10 @@ package workspace
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/md5"
 	"crypto/sha256"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -144,6 +146,39 @@ func TestReadAll(t *testing.T) {
 }
 
 // A file that changes while it is read gives at most the bytes that it had at first, and another Info afterwards.
+// A file that grows while it is read is sent as large as it was said to be, however that fits into the buffer.
+func TestCopyRecordsOfGrowingFile(t *testing.T) {
+	f, err := os.CreateTemp(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	const content = "0123456789"
+	if _, err := f.WriteString(content); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		size int64
+		buf  int
+		want string
+	}{{0, 4, ""}, {3, 4, "012"}, {4, 4, "0123"}, {7, 4, "0123 456"}, {8, 4, "0123 4567"}, {10, 4, "0123 4567 89"}, {20, 4, "0123 4567 89"}} {
+		if _, err := f.Seek(0, io.SeekStart); err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		w := bufio.NewWriter(&out)
+		rerr, werr := copyRecords(w, int(f.Fd()), tt.size, make([]byte, tt.buf))
+		if err := errors.Join(rerr, werr, w.Flush()); err != nil {
+			t.Fatalf("%d bytes: %v", tt.size, err)
+		}
+		var pieces []string
+		records(t, out.Bytes(), func(d *wire.Dec) { pieces = append(pieces, string(d.Rest())) })
+		if got := strings.Join(pieces, " "); got != tt.want {
+			t.Errorf("%d bytes of %d: got %q, want %q", tt.size, len(content), got, tt.want)
+		}
+	}
+}
+
 func TestReadAllOfChangingFile(t *testing.T) {
 	r := setup(t)
 	const size = 3 * wire.Window

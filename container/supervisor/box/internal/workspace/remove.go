@@ -17,7 +17,7 @@ import (
 // Empty removes all that the folder dir holds, until the time until. It goes on after an error, and
 // returns the first.
 func Empty(dir string, until time.Time) error {
-	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	fd, err := openForRemoval(unix.AT_FDCWD, dir, 0)
 	if err != nil {
 		return &os.PathError{Op: "open", Path: dir, Err: err}
 	}
@@ -50,15 +50,15 @@ func (r *remover) remove(dir int, base string) error {
 	if err == nil || err == unix.ENOENT {
 		return nil
 	}
-	switch unix.Unlinkat(dir, base, unix.AT_REMOVEDIR) {
-	case nil, unix.ENOENT:
+	if e := unix.Unlinkat(dir, base, unix.AT_REMOVEDIR); e == nil || e == unix.ENOENT {
 		return nil
-	case unix.ENOTDIR:
-		return err
 	}
-	top, err := openForRemoval(dir, base)
-	if err != nil {
-		return err
+	top, oerr := openForRemoval(dir, base, unix.O_NOFOLLOW)
+	if noFolder(oerr) {
+		return err // why a file stays
+	}
+	if oerr != nil {
+		return oerr
 	}
 	err = r.empty(top)
 	_ = unix.Close(top)
@@ -70,25 +70,34 @@ func (r *remover) remove(dir int, base string) error {
 
 // empty deletes all that the open folder top holds. It goes on after an error, and returns the first.
 func (r *remover) empty(top int) error {
+	opened := false // top was given a mode that allows this
 	for {
 		entries, err := readEntries(top)
 		if err != nil {
 			return err
 		}
-		removed := 0
+		removed, denied := 0, false
 		var first error
 		for _, e := range entries {
-			if err := r.one(top, e); err == nil {
+			err := r.one(top, e)
+			if err == nil {
 				removed++
 			} else if first == nil {
 				first = err
 			}
+			denied = denied || err == unix.EACCES
 			for len(r.pending) > 0 {
 				name := r.pending[len(r.pending)-1]
 				r.pending = r.pending[:len(r.pending)-1]
 				if err := r.folder(top, name); err != nil && first == nil {
 					first = err
 				}
+			}
+		}
+		if denied && !opened {
+			opened = true
+			if openUp(top) {
+				continue
 			}
 		}
 		if removed == 0 {
@@ -102,8 +111,9 @@ func (r *remover) empty(top int) error {
 
 // one deletes an entry of top.
 func (r *remover) one(top int, e entry) error {
+	err := error(unix.ENOTDIR)
 	if !e.dir {
-		err := unix.Unlinkat(top, e.name, 0)
+		err = unix.Unlinkat(top, e.name, 0)
 		if err == nil || err == unix.ENOENT {
 			return nil
 		}
@@ -111,7 +121,11 @@ func (r *remover) one(top int, e entry) error {
 			return err
 		}
 	}
-	return r.folder(top, e.name)
+	ferr := r.folder(top, e.name)
+	if noFolder(ferr) {
+		return err // why a file stays
+	}
+	return ferr
 }
 
 // folder deletes a folder of top. The folders in it are lifted into top, for later.
@@ -119,7 +133,7 @@ func (r *remover) folder(top int, name string) error {
 	if time.Now().After(r.until) {
 		return os.ErrDeadlineExceeded
 	}
-	dir, err := openForRemoval(top, name)
+	dir, err := openForRemoval(top, name, unix.O_NOFOLLOW)
 	if err != nil {
 		return err
 	}
@@ -199,9 +213,20 @@ func rename(dir int, name string, to int, fresh string) error {
 	return err
 }
 
-// openForRemoval opens a folder. If its mode forbids that, it changes the mode first.
-func openForRemoval(dir int, name string) (int, error) {
-	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
+// openUp gives the open folder fd a mode in which its owner can remove what it holds. It reports false if the mode
+// was no hindrance, or belongs to somebody else. It takes nothing from the mode: others may have to remove there, too.
+func openUp(fd int) bool {
+	const owner = 0o700
+	var st unix.Stat_t
+	return unix.Fstat(fd, &st) == nil && st.Mode&owner != owner && unix.Fchmod(fd, st.Mode&0o7777|owner) == nil
+}
+
+// noFolder reports whether err is openForRemoval's of something that is no folder.
+func noFolder(err error) bool { return err == unix.ENOTDIR || err == unix.ELOOP }
+
+// openForRemoval opens a folder. If its mode forbids that, it changes the mode first. nofollow is O_NOFOLLOW or 0.
+func openForRemoval(dir int, name string, nofollow int) (int, error) {
+	flags := unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC | nofollow
 	fd, err := unix.Openat(dir, name, flags, 0)
 	if err == unix.EACCES {
 		if err := unix.Fchmodat(dir, name, 0o700, 0); err != nil {

@@ -5,6 +5,7 @@ package workspace
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,7 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"slipway/container/supervisor/box/internal/privs"
+	"slipway/container/supervisor/box/internal/boxtest"
+	"slipway/container/supervisor/internal/wire"
 )
 
 func TestRemover(t *testing.T) {
@@ -122,22 +124,99 @@ func TestRemoveWide(t *testing.T) {
 	}
 }
 
-// A user's own folders are removed also if their modes forbid it.
+// A user's own folders are removed also if their modes forbid it, at any depth, the first one among them.
 func TestRemoveOfClosedFolders(t *testing.T) {
 	r := setup(t)
-	r.makeTree("top/", "top/f", "top/closed/", "top/closed/f", "top/closed/in/", "top/closed/in/f", "top/none/", "top/none/f")
-	for _, closed := range []struct {
-		name string
-		mode os.FileMode
-	}{{"top/closed/in", 0o500}, {"top/closed", 0o555}, {"top/none", 0}, {"top", 0o555}} {
-		r.do(func(dir string) error { return os.Chmod(filepath.Join(dir, closed.name), closed.mode) })
+	for _, mode := range []os.FileMode{0o555, 0o500, 0o300, 0} {
+		for _, tt := range []struct {
+			name   string
+			closed []string // inner ones first
+		}{
+			{"the first", []string{"ro"}},
+			{"a lower one", []string{"ro/in"}},
+			{"one that holds a folder only", []string{"ro/in/deep"}},
+			{"all", []string{"ro/in/deep/er", "ro/in/deep", "ro/in", "ro"}},
+			{"the workspace, too", []string{"ro/in", "ro", "."}},
+		} {
+			for _, how := range []string{"delete", "wipe"} {
+				if how == "delete" && slices.Contains(tt.closed, ".") {
+					continue // what a user may not write to by rm neither
+				}
+				r.makeTree("ro/", "ro/f", "ro/in/", "ro/in/f", "ro/in/deep/", "ro/in/deep/er/", "ro/in/deep/er/f")
+				for _, name := range tt.closed {
+					r.do(func(dir string) error { return os.Chmod(filepath.Join(dir, name), mode) })
+				}
+				if how == "delete" {
+					if _, st, _ := r.call(wire.KindDelete, path("ro")); st.Code != wire.CodeOK {
+						t.Errorf("%s of %s closed by %o: got %+v, want it done", how, tt.name, mode, st)
+					}
+				} else if err := r.asUser(func() error { return Empty(r.dir, time.Now().Add(time.Minute)) }); err != nil {
+					t.Errorf("%s of %s closed by %o: got %v, want no error", how, tt.name, mode, err)
+				}
+				r.do(func(dir string) error { return os.Chmod(dir, 0o755) })
+				if list, err := os.ReadDir(r.dir); len(list) != 0 || err != nil {
+					t.Fatalf("%s of %s closed by %o: left %v, %v; want nothing", how, tt.name, mode, list, err)
+				}
+			}
+		}
 	}
-	err := privs.AsUser(r.server.uid, r.server.gid, func() error { return Empty(r.dir, time.Now().Add(time.Minute)) })
+}
+
+// The mode of a folder that its owner has closed to himself keeps what it gives to others.
+func TestOpenUp(t *testing.T) {
+	dir := t.TempDir()
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		t.Errorf("Empty: got %v, want no error", err)
+		t.Fatal(err)
 	}
-	if list, _ := os.ReadDir(r.dir); len(list) != 0 {
-		t.Errorf("left: %v", list)
+	defer unix.Close(fd)
+	for _, tt := range []struct {
+		before, after uint32
+		changed       bool
+	}{{0o555, 0o755, true}, {0o1077, 0o1777, true}, {0o777, 0o777, false}, {0o700, 0o700, false}} {
+		if err := unix.Fchmod(fd, tt.before); err != nil {
+			t.Fatal(err)
+		}
+		changed := openUp(fd)
+		var st unix.Stat_t
+		if err := unix.Fstat(fd, &st); err != nil || st.Mode&0o7777 != tt.after || changed != tt.changed {
+			t.Errorf("%o: got %o, %t, %v; want %o, %t", tt.before, st.Mode&0o7777, changed, err, tt.after, tt.changed)
+		}
+	}
+}
+
+// What can't be removed has the reason, and nothing says that it is not there.
+func TestDeleteDenied(t *testing.T) {
+	r := setup(t)
+	r.makeTree("ro/", "ro/f", "ro/empty/", "ro/full/", "ro/full/f")
+	r.do(func(dir string) error { return os.Symlink("f", filepath.Join(dir, "ro/link")) })
+	r.do(func(dir string) error { return os.Chmod(filepath.Join(dir, "ro"), 0o555) })
+	for _, name := range []string{"ro/f", "ro/link", "ro/empty", "ro/full"} {
+		if _, st, _ := r.call(wire.KindDelete, path(name)); st.Code != wire.CodePermission {
+			t.Errorf("delete %s in a folder without write permission: got %+v, want permission denied", name, st)
+		}
+		if _, err := os.Lstat(filepath.Join(r.dir, name)); err != nil {
+			t.Errorf("%s: %v, want it still there", name, err)
+		}
+	}
+	boxtest.NeedsRoot(t)
+	sticky := filepath.Join(t.TempDir(), "sticky")
+	if err := os.Mkdir(sticky, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(sticky, "f"), nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for d := sticky; d != os.TempDir() && d != "/"; d = filepath.Dir(d) {
+		if err := os.Chmod(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(sticky, 0o777|os.ModeSticky); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.asUser(func() error { return Empty(sticky, time.Now().Add(time.Minute)) }); err != unix.EPERM {
+		t.Errorf("Empty beside a file of another user: got %v, want %v", err, unix.EPERM)
 	}
 }
 

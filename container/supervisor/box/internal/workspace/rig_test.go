@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"slipway/container/supervisor/box/internal/privs"
 	"slipway/container/supervisor/internal/wire"
 	"slipway/test/eventually"
 )
@@ -182,6 +183,9 @@ func records(t *testing.T, data []byte, fn func(*wire.Dec)) {
 		fn(d)
 	}
 }
+
+// asUser calls fn with the rights of the commands' user.
+func (r *rig) asUser(fn func() error) error { return privs.AsUser(r.server.uid, r.server.gid, fn) }
 
 // do runs a script as the commands' user in the workspace, and fails t if it does.
 func (r *rig) do(fn func(dir string) error) {

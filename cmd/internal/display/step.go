@@ -1,0 +1,91 @@
+package display
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"slipway/cmd/internal/sanitize"
+	"slipway/job"
+)
+
+func (p *Human) stepEnds(e job.Event) {
+	took := ""
+	if !p.step.IsZero() {
+		took = " after " + Short(e.Time.Sub(p.step))
+	}
+	p.step = time.Time{}
+	code := ""
+	if e.ExitCode != nil && (*e.ExitCode != 0 || e.Status != job.StepSucceeded) {
+		code = fmt.Sprintf(" (exit code %d)", *e.ExitCode)
+	}
+	line := fmt.Sprintf("%s %s%s%s%s", mark(e.Status), statusWord(e.Status), code, took, tries(e.Tries))
+	switch {
+	case e.Status == job.StepCanceled && e.Reason == job.ReasonDrained: // the worker ended it, and no user
+		line = "– stopped" + took + ": the worker stops; the job runs again elsewhere"
+	case e.Status == job.StepSkipped:
+		line = fmt.Sprintf("%s step %d: %s skipped", mark(e.Status), e.Step+1, stepName(e.Name, e.Step))
+	}
+	p.say("  %s", p.paint(statusColor(e.Status), line))
+	if e.Text != "" && e.Reason != job.ReasonDrained {
+		p.say("    %s", sanitize.Line(e.Text))
+	}
+	p.leftovers(e.Leftovers, e.Cut)
+}
+
+// leftovers says what became of the processes that a step's command left running.
+func (p *Human) leftovers(n int, cut bool) {
+	var parts []string
+	switch n {
+	case 0:
+	case 1:
+		parts = append(parts, "1 process that its command left running was ended")
+	default:
+		parts = append(parts, fmt.Sprintf("%d processes that its command left running were ended", n))
+	}
+	if cut {
+		parts = append(parts, "output is missing: more of it could come")
+	}
+	if len(parts) > 0 {
+		p.say("    %s", p.paint(yellow, strings.Join(parts, "; ")))
+	}
+}
+
+// tries says how often a step was run, if more than once.
+func tries(n int) string {
+	if n < 2 {
+		return ""
+	}
+	return fmt.Sprintf(", %d tries", n)
+}
+
+func stepName(name string, index int) string {
+	if name = sanitize.Line(name); name != "" {
+		return name
+	}
+	return fmt.Sprint(index + 1)
+}
+
+func mark(s job.StepStatus) string {
+	switch s {
+	case job.StepSucceeded:
+		return "✓"
+	case job.StepSkipped:
+		return "–"
+	}
+	return "✗"
+}
+
+func statusWord(s job.StepStatus) string {
+	return strings.ReplaceAll(sanitize.Line(string(s)), "_", " ")
+}
+
+func statusColor(s job.StepStatus) string {
+	switch s {
+	case job.StepSucceeded:
+		return green
+	case job.StepSkipped, job.StepCanceled:
+		return dim
+	}
+	return red
+}
