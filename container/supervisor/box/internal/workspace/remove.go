@@ -70,7 +70,6 @@ func (r *remover) remove(dir int, base string) error {
 
 // empty deletes all that the open folder top holds. It goes on after an error, and returns the first.
 func (r *remover) empty(top int) error {
-	opened := false // top was given a mode that allows this
 	for {
 		entries, err := readEntries(top)
 		if err != nil {
@@ -89,16 +88,11 @@ func (r *remover) empty(top int) error {
 			for len(r.pending) > 0 {
 				name := r.pending[len(r.pending)-1]
 				r.pending = r.pending[:len(r.pending)-1]
-				if err := r.folder(top, name); err != nil && first == nil {
-					first = err
-				}
+				_ = r.folder(top, name) // what stays is an entry of top, which the next look finds
 			}
 		}
-		if denied && !opened {
-			opened = true
-			if openUp(top) {
-				continue
-			}
+		if denied && openUp(top) {
+			removed++ // or as good as that
 		}
 		if removed == 0 {
 			return first
@@ -116,9 +110,6 @@ func (r *remover) one(top int, e entry) error {
 		err = unix.Unlinkat(top, e.name, 0)
 		if err == nil || err == unix.ENOENT {
 			return nil
-		}
-		if err != unix.EISDIR && err != unix.EPERM {
-			return err
 		}
 	}
 	ferr := r.folder(top, e.name)
@@ -149,27 +140,19 @@ func (r *remover) folder(top int, name string) error {
 	return err
 }
 
-// lift deletes the files of dir and moves its folders to top.
+// lift deletes the files of dir and moves its folders to top. It goes on after an error, and returns the first.
 func (r *remover) lift(dir, top int) error {
-	entries, err := readEntries(dir)
-	if err != nil {
-		return err
-	}
-	opened := false // dir was given a mode that allows this
-	for i := 0; i < len(entries); i++ {
-		err := r.out(dir, top, entries[i])
-		if err == unix.EACCES && !opened {
-			opened = true
-			if unix.Fchmod(dir, 0o700) == nil {
-				i-- // again
-				continue
-			}
+	entries, first := readEntries(dir)
+	for _, e := range entries {
+		err := r.out(dir, top, e)
+		if err == unix.EACCES && openUp(dir) {
+			err = r.out(dir, top, e)
 		}
-		if err != nil {
-			return err
+		if err != nil && first == nil {
+			first = err
 		}
 	}
-	return nil
+	return first
 }
 
 // out deletes a file of dir, or moves a folder of it to top.

@@ -3,6 +3,7 @@
 package workspace
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -220,27 +221,76 @@ func TestDeleteDenied(t *testing.T) {
 	}
 }
 
-// An entry that can't be removed does not keep the others, and is the error.
+// An entry that can't be removed does not keep the others, at any depth, and is the error.
 func TestEmptyGoesOn(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"a", "b/c", "d"} {
+	for _, name := range []string{"a", "b/c", "d", "n/e", "n/m/f", "n/g"} {
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	busy := filepath.Join(dir, "b")
-	if err := unix.Mount("tmpfs", busy, "tmpfs", 0, "size=64k"); err != nil {
-		t.Skipf("needs to mount a file system: %v", err)
+	for _, name := range []string{"b", "n/m"} {
+		busy := filepath.Join(dir, name)
+		if err := unix.Mount("tmpfs", busy, "tmpfs", 0, "size=64k"); err != nil {
+			t.Skipf("needs to mount a file system: %v", err)
+		}
+		t.Cleanup(func() { _ = unix.Unmount(busy, unix.MNT_DETACH) })
 	}
-	t.Cleanup(func() { _ = unix.Unmount(busy, unix.MNT_DETACH) })
-	if err := Empty(dir, time.Now().Add(time.Minute)); err != unix.EBUSY {
-		t.Errorf("Empty with a mount in it: got %v, want %v", err, unix.EBUSY)
+	within(t, "Empty with mounts", func() {
+		if err := Empty(dir, time.Now().Add(time.Minute)); err != unix.EBUSY {
+			t.Errorf("Empty with mounts in it: got %v, want %v", err, unix.EBUSY)
+		}
+	})
+	for name, want := range map[string]string{".": "b n", "n": "m"} {
+		list, err := os.ReadDir(filepath.Join(dir, name))
+		var left []string
+		for _, e := range list {
+			left = append(left, e.Name())
+		}
+		if got := strings.Join(left, " "); got != want || err != nil {
+			t.Errorf("left in %s: got %q, %v; want only %q", name, got, err, want)
+		}
 	}
-	if list, _ := os.ReadDir(dir); len(list) != 1 || list[0].Name() != "b" {
-		t.Errorf("left: got %v, want only the mount", list)
+	zero, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer zero.Close()
+	if err := (&remover{}).empty(int(zero.Fd())); err == nil {
+		t.Error("a folder that can't be read: got no error")
 	}
 	if err := Empty(filepath.Join(dir, "no"), time.Now()); !os.IsNotExist(err) {
 		t.Errorf("Empty of nothing: got %v, want not found", err)
+	}
+}
+
+// When its time is over Empty begins with no folder, and can't say that nothing is left. An empty folder is left as it is.
+func TestEmptyLate(t *testing.T) {
+	dir := t.TempDir()
+	file, sub := filepath.Join(dir, "f"), filepath.Join(dir, "d")
+	if err := errors.Join(os.WriteFile(file, nil, 0o644), os.Mkdir(sub, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	if err := Empty(dir, time.Now().Add(-time.Second)); err != os.ErrDeadlineExceeded {
+		t.Errorf("Empty after its time: got %v, want %v", err, os.ErrDeadlineExceeded)
+	}
+	if err := os.Remove(sub); err != nil {
+		t.Errorf("a folder after that: %v, want it untouched", err)
+	}
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := Empty(dir, time.Now().Add(-time.Second)); err != os.ErrDeadlineExceeded {
+		t.Errorf("Empty of a file after its time: got %v, want %v", err, os.ErrDeadlineExceeded)
+	}
+	if err := os.Chmod(dir, 0o555); err != nil {
+		t.Fatal(err)
+	}
+	if err := Empty(dir, time.Now().Add(-time.Second)); err != nil {
+		t.Errorf("Empty of an empty folder: got %v, want no error", err)
+	}
+	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o555 {
+		t.Errorf("its mode afterwards: got %v, %v; want it unchanged", info.Mode(), err)
 	}
 }
 
@@ -268,6 +318,8 @@ func TestEmptyEndsByItsTime(t *testing.T) {
 
 func FuzzParseDirents(f *testing.F) {
 	f.Add([]byte("01234567abcdefgh\x18\x00\x04name\x00"))
+	f.Add([]byte("01234567abcdefgh\x19\x00\x04name\x00"))             // longer than what is there
+	f.Add([]byte("01234567abcdefgh\x18\x00\x04\x00\x00\x00\x00\x00")) // without a name
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for _, e := range parseDirents(b, nil) {
