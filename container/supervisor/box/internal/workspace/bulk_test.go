@@ -145,7 +145,6 @@ func TestReadAll(t *testing.T) {
 	}
 }
 
-// A file that changes while it is read gives at most the bytes that it had at first, and another Info afterwards.
 // A file that grows while it is read is sent as large as it was said to be, however that fits into the buffer.
 func TestCopyRecordsOfGrowingFile(t *testing.T) {
 	f, err := os.CreateTemp(t.TempDir(), "")
@@ -179,6 +178,7 @@ func TestCopyRecordsOfGrowingFile(t *testing.T) {
 	}
 }
 
+// A file that changes while it is read gives at most the bytes that it had at first, and another Info afterwards.
 func TestReadAllOfChangingFile(t *testing.T) {
 	r := setup(t)
 	const size = 3 * wire.Window
