@@ -25,6 +25,6 @@
 //	push          push.go ─► scan.go, diff.go ─► upload.go ─► pack.go, pack_tar.go ─► commit.go; revert.go
 //	the state     state.go, state_check.go, state_parse.go, state_entry.go, state_encode.go, ulid.go
 //
-// Trees: sync/folder, and the box's files in runner/internal/workspace. Stores: sync/s3store, and one in memory in sync/wsynctest.
-// That package also holds the suites that every Tree and every Store must pass.
+// Trees: sync/folder, and the box's files in runner/internal/workspace. Stores: sync/s3store, sync/filestore on
+// a local folder, and one in memory in sync/wsynctest. That package also holds the suites that every Tree and every Store must pass.
 package wsync

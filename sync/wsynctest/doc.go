@@ -1,7 +1,7 @@
 // Package wsynctest holds what tests of workspaces need: a store in memory that can be told to
 // fail, and the suites that every wsync.Store and every wsync.Tree must pass.
 //
-//	Run(t, factory)      ── a Store: wsynctest.Store, sync/s3store on any server
+//	Run(t, factory)      ── a Store: wsynctest.Store, sync/filestore, sync/s3store on any server
 //	RunTree(t, factory)  ── a Tree: sync/folder, the workspace of a box
 //
 // # Glossary
