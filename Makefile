@@ -4,8 +4,8 @@ GO      ?= go
 # Linters and other tools have a go.mod of their own: the library's users need none of them.
 TOOL     = $(GO) tool -modfile=$(CURDIR)/tools/go.mod
 # The modules that contain code. A target that runs in each of them writes: $(EACH) command; done. All tests are in the first
-# module, also those of slipway-devserver, so `go test ./...` runs every test.
-MODULES  = . cmd/slipway-devserver
+# module, also those of slipway-devserver-s3, so `go test ./...` runs every test.
+MODULES  = . cmd/slipway-devserver-s3
 EACH     = @set -e; for module in $(MODULES); do cd $(CURDIR)/$$module; echo "in $$module:";
 # The last lines of a run name what was skipped, and why.
 TESTSUM  = $(TOOL) gotestsum --format $(FORMAT) --format-hide-empty-pkg --hide-summary skipped \
@@ -32,14 +32,22 @@ bin:
 	@echo "compiling (minutes, if the Go cache is empty)"
 	@mkdir -p bin
 
+# Without the S3 gateway: worker run needs none, and it is more than a quarter of what there is to compile. The demo compiles
+# it after the job, for worker dev.
 .PHONY: demo
-demo: build ## run one job from start to end on this machine, live on the terminal
+demo: programs ## run one job from start to end on this machine, live on the terminal
 	@test/demo
 
 .PHONY: build
-build: bin ## build bin/worker, bin/submit, and the servers of worker dev and run
-	$(BUILD) ./cmd/worker ./cmd/submit
-	cd cmd/slipway-devserver && $(BUILD) .
+build: programs gateway ## build bin/worker, bin/submit, and the servers of worker dev and run
+
+.PHONY: programs
+programs: bin
+	$(BUILD) ./cmd/worker ./cmd/submit ./cmd/slipway-devserver-nats
+
+.PHONY: gateway
+gateway: bin
+	cd cmd/slipway-devserver-s3 && $(BUILD) .
 
 .PHONY: test
 test: bin ## every test but the end-to-end ones; what can't run here is named in the last lines

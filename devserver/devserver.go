@@ -3,37 +3,33 @@ package devserver
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
-	"time"
 
 	"slipway/internal/devprotocol"
 )
 
-// startTime bounds the start. A NATS server that recovers a large store takes seconds, not minutes.
-const startTime = 40 * time.Second
+// ErrNoProgram says that the program of a server is not installed, or is no program. The error names it.
+var ErrNoProgram = errors.New("no program that can be started")
 
-// ErrNoProgram says that slipway-devserver is not installed, or is no program.
-var ErrNoProgram = errors.New("there is no program " + devprotocol.Program + " that can be started")
+// ErrEnded says that a server ended although nobody closed it.
+var ErrEnded = errors.New("a development server ended")
 
-// ErrEnded says that the servers ended although nobody closed them.
-var ErrEnded = errors.New("the development servers ended")
-
-// Options says which servers to run. At least one of NATS and S3 is required.
+// Options says which servers to run. At least one of NATS and S3 is required. A server that is not asked for needs no
+// program.
 type Options struct {
-	// Program is the path of slipway-devserver. Default: beside the running program, else in PATH.
-	Program string
-	NATS    *NATS
-	S3      *S3
-	// Log gets what the servers print. Default: nothing.
+	// Programs is the folder of slipway-devserver-nats and slipway-devserver-s3. Default: each is taken from beside the
+	// running program, else from PATH.
+	Programs string
+	NATS     *NATS
+	S3       *S3
+	// Log gets what the servers print, one write after the other. Default: nothing.
 	Log io.Writer
 }
 
@@ -58,24 +54,23 @@ type S3 struct {
 	AccessKey, SecretKey string
 }
 
-// Servers is the child process. Its methods are safe for concurrent use.
+// Servers are the running servers, each a child process. Its methods are safe for concurrent use.
 type Servers struct {
 	// NATSURL is the URL of the NATS server, with its user and password if it is Private. Empty without NATS.
 	NATSURL string
 	// Endpoint is the URL of the S3 gateway; AccessKey and SecretKey are those of its account. Empty without S3.
 	Endpoint, AccessKey, SecretKey string
 
-	stdin io.Closer
-	kill  func() error
-	done  chan struct{}
-	err   error // valid when done is closed
-	once  sync.Once
+	children []*child
+	done     chan struct{}
+	first    sync.Once // the first child that ends closes done
+	err      error     // valid when done is closed
 }
 
 // Start runs the servers and returns when all of them answer. ctx bounds the start only. The caller calls Close; if
 // the calling process dies first, the servers end too.
 //
-// Errors: ErrNoProgram if slipway-devserver is not found; otherwise what the servers said.
+// Errors: ErrNoProgram if the program of a server is not found; otherwise what the servers said. No server runs then.
 func Start(ctx context.Context, opts Options) (*Servers, error) {
 	s, err := start(ctx, opts)
 	if err != nil {
@@ -85,132 +80,109 @@ func Start(ctx context.Context, opts Options) (*Servers, error) {
 }
 
 func start(ctx context.Context, opts Options) (*Servers, error) {
-	set, err := opts.settings()
-	if err != nil {
-		return nil, err
-	}
-	program, err := find(opts.Program)
-	if err != nil {
-		return nil, err
-	}
-	log := &tail{next: opts.Log}
 	s := &Servers{done: make(chan struct{})}
-	report, err := s.launch(program, set, log)
-	if err != nil {
+	if err := s.plan(opts); err != nil {
 		return nil, err
 	}
-	r, err := s.awaitReport(ctx, report)
-	if err != nil {
-		closeErr := s.Close()
-		return nil, errors.Join(fmt.Errorf("%w: %s", err, log), closeErr)
+	errs := make([]error, len(s.children))
+	for i, c := range s.children { // all are looked for before the first one is started
+		errs[i] = c.find(opts.Programs)
 	}
-	if r.Error != "" {
-		s.Close() // its exit code says no more than the report
-		return nil, errors.New(r.Error)
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
 	}
-	if set.NATS != nil && r.NATS == "" || set.S3 != nil && r.S3 == "" {
-		return nil, errors.Join(fmt.Errorf("%s reported no address: is it %s?", program, devprotocol.Program), s.Close())
+	var all sync.WaitGroup // each takes a while
+	for i, c := range s.children {
+		all.Go(func() { errs[i] = c.start(ctx) })
 	}
-	s.describe(set, r)
+	all.Wait()
+	if err := errors.Join(errs...); err != nil {
+		for i, c := range s.children {
+			if errs[i] == nil {
+				err = errors.Join(err, c.close())
+			}
+		}
+		return nil, err
+	}
+	s.describe()
 	return s, nil
 }
 
-// settings checks o and fills in its defaults.
-func (o Options) settings() (devprotocol.Settings, error) {
-	set := devprotocol.Settings{Version: devprotocol.Version}
+// plan checks o, fills in its defaults, and makes the children that are to be started.
+func (s *Servers) plan(o Options) error {
 	if o.NATS == nil && o.S3 == nil {
-		return set, errors.New("Options ask for no server: set NATS, S3 or both")
+		return errors.New("Options ask for no server: set NATS, S3 or both")
+	}
+	log := &serial{next: o.Log}
+	add := func(name string, set devprotocol.Settings) {
+		c := &child{name: name, set: set, log: &tail{next: log}, done: make(chan struct{})}
+		c.ended = func() { s.first.Do(func() { s.err = c.err; close(s.done) }) }
+		s.children = append(s.children, c)
 	}
 	if n := o.NATS; n != nil {
-		dir, addr, err := place("NATS", n.Dir, n.Addr)
+		set, err := settings("NATS", n.Dir, n.Addr)
 		if err != nil {
-			return set, err
+			return err
 		}
-		set.NATS = &devprotocol.NATS{Dir: dir, Addr: addr}
 		if n.Private {
-			set.NATS.User, set.NATS.Password = "slipway", rand.Text()
+			set.User, set.Password = "slipway", rand.Text()
 		}
+		add(devprotocol.NATSProgram, set)
 	}
-	if s := o.S3; s != nil {
-		dir, addr, err := place("S3", s.Dir, s.Addr)
+	if g := o.S3; g != nil {
+		set, err := settings("S3", g.Dir, g.Addr)
 		if err != nil {
-			return set, err
+			return err
 		}
-		if (s.AccessKey == "") != (s.SecretKey == "") {
-			return set, errors.New("S3.AccessKey and S3.SecretKey go together: set both or neither")
+		if (g.AccessKey == "") != (g.SecretKey == "") {
+			return errors.New("S3.AccessKey and S3.SecretKey go together: set both or neither")
 		}
-		set.S3 = &devprotocol.S3{Dir: dir, Addr: addr, AccessKey: s.AccessKey, SecretKey: s.SecretKey}
-		if s.AccessKey == "" {
-			set.S3.AccessKey, set.S3.SecretKey = "slipway-"+strings.ToLower(rand.Text()[:12]), rand.Text()
+		set.User, set.Password = g.AccessKey, g.SecretKey
+		if g.AccessKey == "" {
+			set.User, set.Password = "slipway-"+strings.ToLower(rand.Text()[:12]), rand.Text()
 		}
+		add(devprotocol.S3Program, set)
 	}
-	return set, nil
+	return nil
 }
 
-// place returns where one server keeps its data, as an absolute path, and where it listens.
-func place(field, dir, addr string) (absDir, listen string, err error) {
+// settings says where one server keeps its data, as an absolute path, and where it listens.
+func settings(field, dir, addr string) (set devprotocol.Settings, err error) {
 	if dir == "" {
-		return "", "", fmt.Errorf("%s.Dir is not set", field)
+		return set, fmt.Errorf("%s.Dir is not set", field)
 	}
 	if addr == "" {
 		addr = "127.0.0.1:0"
 	}
 	if _, _, err := net.SplitHostPort(addr); err != nil {
-		return "", "", fmt.Errorf("%s.Addr %q: want host:port", field, addr)
+		return set, fmt.Errorf("%s.Addr %q: want host:port", field, addr)
 	}
 	if dir, err = filepath.Abs(dir); err != nil {
-		return "", "", fmt.Errorf("%s.Dir: %w", field, err)
+		return set, fmt.Errorf("%s.Dir: %w", field, err)
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", "", fmt.Errorf("%s.Dir: %w", field, err)
-	}
-	return dir, addr, nil
-}
-
-// awaitReport reads the report of the start, which must come within startTime. It closes report.
-func (s *Servers) awaitReport(ctx context.Context, report io.ReadCloser) (devprotocol.Report, error) {
-	ctx, cancel := context.WithTimeout(ctx, startTime)
-	defer cancel()
-	type result struct {
-		devprotocol.Report
-		err error
-	}
-	got := make(chan result, 1)
-	go func() { // ends with the report, or with the child
-		var r result
-		r.err = json.NewDecoder(report).Decode(&r.Report)
-		report.Close()
-		got <- r
-	}()
-	select {
-	case r := <-got:
-		if r.err != nil {
-			return r.Report, errors.New(devprotocol.Program + " ended before it listened")
-		}
-		return r.Report, nil
-	case <-ctx.Done():
-		return devprotocol.Report{}, fmt.Errorf("%s does not listen: %w", devprotocol.Program, context.Cause(ctx))
-	}
+	return devprotocol.Settings{Version: devprotocol.Version, Dir: dir, Addr: addr}, nil
 }
 
 // describe fills in where the servers are.
-func (s *Servers) describe(set devprotocol.Settings, r devprotocol.Report) {
-	if n := set.NATS; n != nil {
-		u := url.URL{Scheme: "nats", Host: r.NATS}
-		if n.User != "" {
-			u.User = url.UserPassword(n.User, n.Password)
+func (s *Servers) describe() {
+	for _, c := range s.children {
+		switch c.name {
+		case devprotocol.NATSProgram:
+			u := url.URL{Scheme: "nats", Host: c.addr}
+			if c.set.User != "" {
+				u.User = url.UserPassword(c.set.User, c.set.Password)
+			}
+			s.NATSURL = u.String()
+		case devprotocol.S3Program:
+			s.Endpoint, s.AccessKey, s.SecretKey = "http://"+c.addr, c.set.User, c.set.Password
 		}
-		s.NATSURL = u.String()
-	}
-	if g := set.S3; g != nil {
-		s.Endpoint, s.AccessKey, s.SecretKey = "http://"+r.S3, g.AccessKey, g.SecretKey
 	}
 }
 
-// Done is closed when the servers have ended, by Close or by themselves.
+// Done is closed when a server has ended, by Close or by itself. If it was by itself, the others go on until Close.
 func (s *Servers) Done() <-chan struct{} { return s.done }
 
-// Err tells how the servers ended, once Done is closed; nil before that, and after an orderly end.
+// Err tells how the first of the servers ended, once Done is closed; nil before that, and after an orderly end.
 func (s *Servers) Err() error {
 	select {
 	case <-s.done:
@@ -220,17 +192,14 @@ func (s *Servers) Err() error {
 	}
 }
 
-// Close ends the servers, after the requests that are under way, and waits for their process. After five seconds it
-// kills the process. It may be called twice; the error is how the process ended.
+// Close ends the servers, after the requests that are under way, and waits for their processes. After five seconds it
+// kills those that still run. It may be called twice; the error is how the processes ended.
 func (s *Servers) Close() error {
-	s.once.Do(func() {
-		s.stdin.Close()
-		select {
-		case <-s.done:
-		case <-time.After(devprotocol.CloseTime):
-			s.kill() //nolint:errcheck // it fails only if the process has ended
-		}
-	})
-	<-s.done
-	return s.err
+	errs := make([]error, len(s.children))
+	var all sync.WaitGroup
+	for i, c := range s.children {
+		all.Go(func() { errs[i] = c.close() })
+	}
+	all.Wait()
+	return errors.Join(errs...)
 }

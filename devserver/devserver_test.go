@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("DEVSERVER_TEST_PARENT"); dir != "" {
-		parent(dir, os.Getenv("DEVSERVER_TEST_PROGRAM"))
+		parent(dir, os.Getenv("DEVSERVER_TEST_PROGRAMS"))
 		return
 	}
 	code := m.Run()
@@ -38,8 +38,8 @@ func TestMain(m *testing.M) {
 }
 
 // parent starts the servers, says where, and waits to be killed.
-func parent(dir, program string) {
-	s, err := devserver.Start(context.Background(), both(dir, program))
+func parent(dir, programs string) {
+	s, err := devserver.Start(context.Background(), both(dir, programs))
 	if err != nil {
 		fmt.Println("error", err)
 		return
@@ -48,9 +48,14 @@ func parent(dir, program string) {
 	select {}
 }
 
-func both(dir, program string) devserver.Options {
+func bothPrograms(t *testing.T) string {
+	t.Helper()
+	return devprogram.Folder(t, devprogram.NATS, devprogram.S3)
+}
+
+func both(dir, programs string) devserver.Options {
 	return devserver.Options{
-		Program: program, NATS: &devserver.NATS{Dir: filepath.Join(dir, "nats")}, S3: &devserver.S3{Dir: filepath.Join(dir, "s3")},
+		Programs: programs, NATS: &devserver.NATS{Dir: filepath.Join(dir, "nats")}, S3: &devserver.S3{Dir: filepath.Join(dir, "s3")},
 	}
 }
 
@@ -69,7 +74,7 @@ func TestStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := devserver.Start(t.Context(), both(t.TempDir(), devprogram.Path(t)))
+	s, err := devserver.Start(t.Context(), both(t.TempDir(), bothPrograms(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,9 +103,9 @@ func TestStart(t *testing.T) {
 // TestCloseIsOrderly: an end that was asked for is never told as one of the gateway by itself. Which of the two the child
 // saw first was once left to chance.
 func TestCloseIsOrderly(t *testing.T) {
-	dir, program := t.TempDir(), devprogram.Path(t)
+	dir, programs := t.TempDir(), devprogram.Folder(t, devprogram.S3)
 	for range 10 {
-		s, err := devserver.Start(t.Context(), devserver.Options{Program: program, S3: &devserver.S3{Dir: dir}})
+		s, err := devserver.Start(t.Context(), devserver.Options{Programs: programs, S3: &devserver.S3{Dir: dir}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,7 +117,7 @@ func TestCloseIsOrderly(t *testing.T) {
 
 // TestPrivate: without the random password nobody gets at the queue.
 func TestPrivate(t *testing.T) {
-	s, err := devserver.Start(t.Context(), devserver.Options{Program: devprogram.Path(t), NATS: &devserver.NATS{Dir: t.TempDir(), Private: true}})
+	s, err := devserver.Start(t.Context(), devserver.Options{Programs: devprogram.Folder(t, devprogram.NATS), NATS: &devserver.NATS{Dir: t.TempDir(), Private: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +148,7 @@ func TestParentKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), exe)
-	cmd.Env = append(os.Environ(), "DEVSERVER_TEST_PARENT="+t.TempDir(), "DEVSERVER_TEST_PROGRAM="+devprogram.Path(t))
+	cmd.Env = append(os.Environ(), "DEVSERVER_TEST_PARENT="+t.TempDir(), "DEVSERVER_TEST_PROGRAMS="+bothPrograms(t))
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -188,7 +193,7 @@ func TestBadOptions(t *testing.T) {
 		"NATS port taken": {devserver.Options{NATS: &devserver.NATS{Dir: dir, Addr: addr}}, addr},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.opts.Program = devprogram.Path(t)
+			c.opts.Programs = bothPrograms(t)
 			s, err := devserver.Start(t.Context(), c.opts)
 			if err == nil {
 				t.Fatalf("started; close: %v", s.Close())
@@ -200,24 +205,108 @@ func TestBadOptions(t *testing.T) {
 	}
 }
 
-// TestNoProgram: a missing program is an error of its own, which names the place.
+// TestNoProgram: a missing program is an error of its own, which names the program and the place. What is not asked for
+// is not missing.
 func TestNoProgram(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	_, err := devserver.Start(t.Context(), both(t.TempDir(), ""))
 	exe, _ := os.Executable()
-	if !errors.Is(err, devserver.ErrNoProgram) || !strings.Contains(err.Error(), filepath.Dir(exe)) {
-		t.Errorf("nowhere: got error %v, want %v that names %s", err, devserver.ErrNoProgram, filepath.Dir(exe))
+	nats, folder := devprogram.Folder(t, devprogram.NATS), t.TempDir()
+	if err := os.Symlink(filepath.Join(nats, devprogram.NATS), filepath.Join(folder, devprogram.NATS)); err != nil {
+		t.Fatal(err)
 	}
-	_, err = devserver.Start(t.Context(), both(t.TempDir(), "/no/such/program"))
-	if !errors.Is(err, devserver.ErrNoProgram) || !strings.Contains(err.Error(), "/no/such/program") {
-		t.Errorf("given: got error %v, want %v that names it", err, devserver.ErrNoProgram)
+	for name, c := range map[string]struct {
+		programs string
+		want     []string
+		not      string
+	}{
+		"nowhere":     {"", []string{devprogram.NATS, devprogram.S3, filepath.Dir(exe)}, "-"},
+		"given":       {"/no/such/folder", []string{"/no/such/folder/" + devprogram.NATS, "/no/such/folder/" + devprogram.S3}, "PATH"},
+		"one of them": {folder, []string{filepath.Join(folder, devprogram.S3)}, devprogram.NATS},
+	} {
+		dir := t.TempDir()
+		_, err := devserver.Start(t.Context(), both(dir, c.programs))
+		if made, readErr := os.ReadDir(dir); readErr != nil || len(made) > 0 {
+			t.Errorf("%s: made %v, %v, want nothing", name, made, readErr)
+		}
+		if !errors.Is(err, devserver.ErrNoProgram) {
+			t.Errorf("%s: got error %v, want %v", name, err, devserver.ErrNoProgram)
+			continue
+		}
+		for _, want := range c.want {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: got error %v, want one that names %s", name, err, want)
+			}
+		}
+		if c.not != "-" && strings.Contains(err.Error(), c.not) {
+			t.Errorf("%s: got error %v, want one without %s", name, err, c.not)
+		}
+	}
+	s, err := devserver.Start(t.Context(), devserver.Options{Programs: folder, NATS: &devserver.NATS{Dir: t.TempDir()}})
+	if err != nil {
+		t.Fatalf("NATS alone: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
 	}
 }
 
-// TestForeignProgram: what does not report is not waited for.
+// TestForeignProgram: what does not report is not waited for, and the other server does not go on without it.
 func TestForeignProgram(t *testing.T) {
-	_, err := devserver.Start(t.Context(), both(t.TempDir(), "/bin/false"))
-	if err == nil || !strings.Contains(err.Error(), "before it listened") {
+	folder := t.TempDir()
+	nats := devprogram.Folder(t, devprogram.NATS)
+	for name, program := range map[string]string{devprogram.NATS: filepath.Join(nats, devprogram.NATS), devprogram.S3: "/bin/false"} {
+		if err := os.Symlink(program, filepath.Join(folder, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	free.Close()
+	opts := both(t.TempDir(), folder)
+	opts.NATS.Addr = free.Addr().String()
+	_, err = devserver.Start(t.Context(), opts)
+	if err == nil || !strings.Contains(err.Error(), devprogram.S3+" ended before it listened") {
 		t.Errorf("got error %v, want one that says that it ended", err)
+	}
+	if answers(opts.NATS.Addr) {
+		t.Error("the NATS server answers after a start that failed")
+	}
+}
+
+// TestOneEnds: the end of one server is told, with its name, while the other one goes on until Close.
+func TestOneEnds(t *testing.T) {
+	programs := bothPrograms(t)
+	for _, dead := range []string{devprogram.NATS, devprogram.S3} {
+		s, err := devserver.Start(t.Context(), both(t.TempDir(), programs))
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := strings.TrimPrefix(s.Endpoint, "http://")
+		if dead == devprogram.S3 {
+			other = strings.TrimPrefix(s.NATSURL, "nats://")
+		}
+		select {
+		case <-s.Done():
+			t.Fatalf("Done is closed while both run: %v", s.Err())
+		default:
+		}
+		if err := s.Kill(dead); err != nil {
+			t.Fatal(err)
+		}
+		<-s.Done()
+		if err := s.Err(); err == nil || !strings.Contains(err.Error(), dead) {
+			t.Errorf("Err: got %v, want one that names %s", err, dead)
+		}
+		if !answers(other) {
+			t.Errorf("without %s the other server does not answer", dead)
+		}
+		if err := s.Close(); err == nil || !strings.Contains(err.Error(), dead) {
+			t.Errorf("Close: got %v, want one that names %s", err, dead)
+		}
+		if answers(other) {
+			t.Errorf("the other server answers after Close")
+		}
 	}
 }

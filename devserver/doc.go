@@ -1,16 +1,17 @@
 // Package devserver runs a NATS server and an S3 gateway on local folders, so that slipway works where
 // neither is installed. They are for development and tests: one machine, no replicas.
 //
-// The servers are in the program slipway-devserver (cmd/slipway-devserver, a module of its own), which this package
-// starts as a child process:
+// Each server is a program of its own, which this package starts as a child process if it is asked for:
 //
-//	caller ── Start ──► slipway-devserver ── nats-server on NATS.Dir
-//	   │  settings ──► stdin       │     └── versitygw   on S3.Dir
-//	   │  addresses ◄── report ────┘
-//	   └─ ends, however it ends: stdin is at its end ──► the program ends
+//	caller ── Start ─┬─► slipway-devserver-nats ── nats-server on NATS.Dir
+//	   │             └─► slipway-devserver-s3   ── versitygw   on S3.Dir
+//	   │  settings ──► stdin of each
+//	   │  address  ◄── report of each
+//	   └─ ends, however it ends: stdin is at its end ──► the programs end
 //
 // So a production worker contains no server: they are a third of the code of a program that links them, and nearly
-// half of its modules. The gateway needs a process of its own anyway. It changes the working directory and
+// half of its modules. They are two programs since a caller who needs the queue alone, as worker run does, need not wait
+// until the gateway is compiled. The gateway needs a process of its own anyway. It changes the working directory and
 // opens every file by a relative path; in a process that changes the directory again, objects end up elsewhere.
 //
 // # Why versitygw
@@ -21,9 +22,9 @@
 //
 // # Words
 //
-//	Servers   the running child process, with the addresses and accounts of its servers
+//	Servers   the running child processes, with the addresses and accounts of their servers
 //	NATS, S3  the options of one server; nil leaves that server out
-//	Program   the path of slipway-devserver
+//	Programs  the folder of the servers' programs
 //
 // Linux and macOS; elsewhere Start returns an error.
 package devserver

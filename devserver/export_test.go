@@ -1,4 +1,17 @@
 package devserver
 
-// Kill ends the servers at once, as kill -9 does.
-func (s *Servers) Kill() error { return s.kill() }
+import (
+	"errors"
+	"slices"
+)
+
+// Kill ends the servers of programs at once, as kill -9 does. Without programs: all of them.
+func (s *Servers) Kill(programs ...string) error {
+	var errs []error
+	for _, c := range s.children {
+		if len(programs) == 0 || slices.Contains(programs, c.name) {
+			errs = append(errs, c.kill())
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -12,12 +12,11 @@ import (
 	"slipway/job/natsqueue"
 	wsync "slipway/sync"
 	"slipway/sync/s3store"
-	"slipway/test/devprogram"
 )
 
 // TestKilled: what was confirmed before kill -9 is there at the next start on the same folders.
 func TestKilled(t *testing.T) {
-	opts := both(t.TempDir(), devprogram.Path(t))
+	opts := both(t.TempDir(), bothPrograms(t))
 	opts.S3.AccessKey, opts.S3.SecretKey = "access", "secret"
 	small, large := []byte("small"), bytes.Repeat([]byte("0123456789abcdef"), 3<<19) // large goes up in several parts
 	j := &job.Job{ID: job.NewID(), Image: "x", Steps: []job.Step{{Run: "true"}}}

@@ -7,6 +7,6 @@ import (
 	"os/exec"
 )
 
-func (s *Servers) run(*exec.Cmd) error {
+func (c *child) run(*exec.Cmd) error {
 	return errors.New("not supported on this system: run a NATS server and an S3 service of your own, and give their addresses")
 }

@@ -7,13 +7,11 @@ import (
 	"os/exec"
 	"runtime"
 	"syscall"
-
-	"slipway/internal/devprotocol"
 )
 
 // run starts the child and waits for it in the background. On Linux the kernel kills it when the thread that started
 // it ends, so that thread has to stay until then.
-func (s *Servers) run(cmd *exec.Cmd) error {
+func (c *child) run(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a ^C on the terminal is the parent's to handle
 	dieWithParent(cmd.SysProcAttr)
 	started := make(chan error)
@@ -24,9 +22,10 @@ func (s *Servers) run(cmd *exec.Cmd) error {
 		started <- err
 		if err == nil {
 			if err := cmd.Wait(); err != nil {
-				s.err = fmt.Errorf("%s: %w", devprotocol.Program, err)
+				c.err = fmt.Errorf("%s: %w", c.name, err)
 			}
-			close(s.done)
+			c.ended()
+			close(c.done)
 		}
 	}()
 	return <-started

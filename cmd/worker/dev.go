@@ -17,7 +17,8 @@ import (
 )
 
 const devLong = `dev starts everything that slipway needs on this machine: a nats-server and an S3 gateway on a
-data folder, and a worker with an open policy. It prints how to submit a job to it.
+data folder, and a worker with an open policy. The servers are the programs slipway-devserver-nats and
+slipway-devserver-s3 beside this one. dev prints how to submit a job.
 
 All listens on loopback: NATS on 4222, S3 on 7070, metrics on 9464, or on a free port if one is
 taken. What was queued and stored is there again at the next start on the same folder, with the
@@ -31,7 +32,8 @@ func newDev(a *app) *cobra.Command {
 		Example: `  worker dev
   worker dev --data /tmp/slipway --slots 4`,
 	}
-	t := addToolConfig(cmd, "info", "data `folder`; default: ~/.local/share/slipway, or .slipway here")
+	t := addToolConfig(cmd, "info", "data `folder`; default: ~/.local/share/slipway, or .slipway here",
+		"slipway-devserver-nats and slipway-devserver-s3, which are the queue and the store")
 	addSlots(t.set, &t.slots)
 	var softStop time.Duration
 	addSoftStop(t.set, &softStop, 10*time.Second, "Ctrl-C")

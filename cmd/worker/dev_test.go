@@ -15,6 +15,7 @@ import (
 
 	"slipway/job"
 	"slipway/job/natsqueue"
+	"slipway/test/devprogram"
 	"slipway/test/eventually"
 )
 
@@ -38,7 +39,7 @@ func startDevOn(t *testing.T, dir, softStop string) *devProcess {
 	needLinux(t)
 	d := &devProcess{t: t, out: &eventually.Buffer{}, ended: make(chan struct{})}
 	d.cmd = exec.Command(os.Args[0], "dev", "--allow-local", "--data", dir, "--slots", "1", "--soft-stop", softStop)
-	d.cmd.Env = append(os.Environ(), asWorker+"=1", noEngine, devserverAt(t))
+	d.cmd.Env = append(os.Environ(), asWorker+"=1", noEngine, devserverAt(t, devprogram.NATS, devprogram.S3))
 	d.cmd.Stdout, d.cmd.Stderr = d.out, d.out
 	if err := d.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -173,13 +174,16 @@ func (d *devProcess) endsSoon(begun time.Time) {
 	}
 }
 
-// TestDev_ServersEnd: a worker whose queue and store died does not wait for them for ever.
+// TestDev_ServersEnd: a worker whose queue or store died does not wait for it for ever.
 func TestDev_ServersEnd(t *testing.T) {
-	d := startDev(t, "0s")
-	killChild(t, d.cmd.Process.Pid, "slipway-devserver")
-	<-d.ended
-	if got := d.cmd.ProcessState.ExitCode(); got != 3 || !strings.Contains(d.out.String(), "the development servers ended") {
-		t.Errorf("exit code %d, want 3 and what happened:\n%s", got, d.out)
+	for _, program := range []string{devprogram.NATS, devprogram.S3} {
+		d := startDev(t, "0s")
+		killChild(t, d.cmd.Process.Pid, program)
+		<-d.ended
+		got, out := d.cmd.ProcessState.ExitCode(), d.out.String()
+		if got != 3 || !strings.Contains(out, "a development server ended") || !strings.Contains(out, program+": signal: killed") {
+			t.Errorf("without %s: exit code %d, want 3 and what happened:\n%s", program, got, out)
+		}
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"syscall"
 
 	"golang.org/x/sync/errgroup"
 
@@ -17,11 +16,9 @@ import (
 	"slipway/job"
 	"slipway/job/natsqueue"
 	"slipway/runner"
+	wsync "slipway/sync"
 	"slipway/sync/s3store"
 )
-
-// devBucket is the bucket in the store of worker dev and worker run.
-const devBucket = "slipway"
 
 // Where worker dev listens, if nobody else does.
 const (
@@ -34,14 +31,15 @@ type devServices struct {
 	dir     string
 	queue   string
 	servers *devserver.Servers
-	store   *s3store.Store
+	store   wsync.Store
 	conn    *natsqueue.Conn
 	closers closers
 }
 
-// openDevServices starts both on dir, for a worker of one queue. program is the path of slipway-devserver, empty for
-// its usual place. shared: other programs of this machine shall reach the queue. The caller calls close.
-func openDevServices(ctx context.Context, dir, queue, program string, shared bool) (_ *devServices, err error) {
+// openDevServices starts both on dir, for a worker of one queue. programs is the folder of the servers' programs, empty
+// for their usual place. shared: other programs of this machine shall reach queue and store, so the store is an S3
+// gateway. Else it is a folder, which needs no server. The caller calls close.
+func openDevServices(ctx context.Context, dir, queue, programs string, shared bool) (_ *devServices, err error) {
 	d := &devServices{dir: dir, queue: queue}
 	defer func() {
 		if err != nil {
@@ -56,17 +54,22 @@ func openDevServices(ctx context.Context, dir, queue, program string, shared boo
 		return nil, err
 	}
 	d.closers.add(unlock)
-	if err := d.startServers(ctx, program, shared); err != nil {
+	if err := checkKind(dir, shared); err != nil {
+		return nil, err
+	}
+	if err := d.startServers(ctx, programs, shared); err != nil {
 		return nil, err
 	}
 	d.closers.add(d.servers.Close)
+	if err := d.openStore(shared); err != nil {
+		return nil, err
+	}
 	var both errgroup.Group
 	both.Go(func() error { return d.openQueue(ctx) })
-	both.Go(func() error { return d.openStore(ctx) })
-	err = both.Wait()
-	if d.store != nil {
-		d.closers.add(func() error { d.store.Close(); return nil })
+	if gateway, ok := d.store.(*s3store.Store); ok {
+		both.Go(func() error { return gateway.EnsureBucket(ctx) })
 	}
+	err = both.Wait()
 	if d.conn != nil {
 		d.closers.add(func() error { d.conn.Close(); return nil })
 	}
@@ -75,27 +78,37 @@ func openDevServices(ctx context.Context, dir, queue, program string, shared boo
 
 func (d *devServices) close() error { return d.closers.close() }
 
-func (d *devServices) startServers(ctx context.Context, program string, shared bool) error {
+func (d *devServices) startServers(ctx context.Context, programs string, shared bool) error {
+	opts := devserver.Options{Programs: programs, NATS: &devserver.NATS{Dir: filepath.Join(d.dir, "nats"), Private: !shared}}
+	if !shared {
+		return d.start(ctx, opts)
+	}
 	keys, err := loadKeys(d.dir)
 	if err != nil {
 		return err
 	}
-	nats := &devserver.NATS{Dir: filepath.Join(d.dir, "nats"), Private: !shared}
-	s3 := &devserver.S3{Dir: filepath.Join(d.dir, "s3"), AccessKey: keys.AccessKey, SecretKey: keys.SecretKey}
-	if shared {
-		nats.Addr, s3.Addr = freeAddr(ctx, devNATSAddr), freeAddr(ctx, devS3Addr)
+	opts.NATS.Addr = freeAddr(ctx, devNATSAddr)
+	opts.S3 = &devserver.S3{
+		Dir: filepath.Join(d.dir, gatewayStore), Addr: freeAddr(ctx, devS3Addr), AccessKey: keys.AccessKey, SecretKey: keys.SecretKey,
 	}
-	d.servers, err = devserver.Start(ctx, devserver.Options{Program: program, NATS: nats, S3: s3})
-	switch {
-	case errors.Is(err, devserver.ErrNoProgram):
-		return hint.With(err, "Build it with make build, which puts it beside worker, or name its place with --devserver or SLIPWAY_DEVSERVER. worker serve needs none, with a queue and a store of your own")
-	case err != nil:
-		return hint.With(err, "The data folder is %s; choose another one with --data", d.dir)
+	if err := d.start(ctx, opts); err != nil {
+		return err
 	}
 	if keys == (storeKeys{}) {
 		if err := (storeKeys{d.servers.AccessKey, d.servers.SecretKey}).save(d.dir); err != nil {
 			return errors.Join(err, d.servers.Close())
 		}
+	}
+	return nil
+}
+
+func (d *devServices) start(ctx context.Context, opts devserver.Options) (err error) {
+	d.servers, err = devserver.Start(ctx, opts)
+	switch {
+	case errors.Is(err, devserver.ErrNoProgram):
+		return hint.With(err, "Build it with make build, which puts it beside worker, or name the folder of the development servers with --devserver or SLIPWAY_DEVSERVER. worker serve needs none, with a queue and a store of your own")
+	case err != nil:
+		return hint.With(err, "The data folder is %s; choose another one with --data", d.dir)
 	}
 	return nil
 }
@@ -107,19 +120,8 @@ func (d *devServices) openQueue(ctx context.Context) (err error) {
 	return d.conn.Setup(ctx)
 }
 
-func (d *devServices) openStore(ctx context.Context) (err error) {
-	d.store, err = s3store.New(s3store.Config{
-		Endpoint: d.servers.Endpoint, Bucket: devBucket, PathStyle: true,
-		AccessKey: d.servers.AccessKey, SecretKey: d.servers.SecretKey,
-	})
-	if err != nil {
-		return err
-	}
-	return d.store.EnsureBucket(ctx)
-}
-
-// guard returns a context that ends, with the cause devserver.ErrEnded, when the servers end by themselves: a worker
-// without queue and store would wait for ever. The caller calls stop, which waits for the watching goroutine.
+// guard returns a context that ends, with the cause devserver.ErrEnded, when a server ends by itself: a worker
+// without queue or store would wait for ever. The caller calls stop, which waits for the watching goroutine.
 func (d *devServices) guard(ctx context.Context) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var watch sync.WaitGroup
@@ -160,23 +162,4 @@ func (d *devServices) service(kind string) *service {
 		conn: d.conn, store: d.store, ping: pingStore(d.store, ""), dataDir: d.dir, name: kind + "-" + runner.DefaultName(),
 		queues: []string{d.queue}, policy: openPolicy(), timing: job.DefaultTiming(),
 	}
-}
-
-// errFolderInUse: another program works on the same data folder.
-var errFolderInUse = errors.New("another worker uses this data folder")
-
-// lockFolder keeps a second program off dir: two servers on one store destroy it.
-func lockFolder(dir string) (unlock func() error, err error) {
-	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("lock the data folder: %w", err)
-	}
-	if err := flock(f); err != nil {
-		closeErr := f.Close()
-		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, errors.Join(fmt.Errorf("%w: %s; end that one, or choose another folder with --data", errFolderInUse, dir), closeErr)
-		}
-		return nil, errors.Join(fmt.Errorf("lock the data folder %s: %w", dir, err), closeErr)
-	}
-	return f.Close, nil
 }

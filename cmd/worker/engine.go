@@ -18,7 +18,7 @@ import (
 type toolConfig struct {
 	set        *settings.Set
 	data       string
-	devserver  string // path of the program; empty: its usual place
+	devserver  string // folder of the servers' programs; empty: their usual place
 	allowLocal bool
 	policy     policyConfig
 	slots      int
@@ -29,12 +29,13 @@ type toolConfig struct {
 // unisolated is what --allow-local does to steps.
 const unisolated = "as plain processes on this machine, as you (if you are root: as the job's user), unisolated"
 
-func addToolConfig(cmd *cobra.Command, level, data string) *toolConfig {
+// addToolConfig adds the flags of dev and run. servers is the programs that the command starts.
+func addToolConfig(cmd *cobra.Command, level, data, servers string) *toolConfig {
 	t := &toolConfig{}
 	t.set = settings.New(cmd.Flags())
 	cmd.Flags().StringVar(&t.data, "data", "", data)
 	cmd.Flags().BoolVar(&t.allowLocal, "allow-local", false, "run the steps "+unisolated)
-	t.set.String(&t.devserver, "devserver", "", "path of slipway-devserver, which has the queue and the store; default: beside this program, else in PATH")
+	t.set.String(&t.devserver, "devserver", "", "`folder` of "+servers+"; default: that of this program, else PATH")
 	addPolicy(t.set, &t.policy, "they may ask for everything")
 	addDocker(t.set, &t.docker)
 	addLog(t.set, &t.log, "text")

@@ -4,5 +4,5 @@ package main
 
 import "os"
 
-// flock does nothing here: the embedded gateway, which comes with the folder, is not supported either.
+// flock does nothing here: the development servers, which have their data in the folder, are not supported either.
 func flock(*os.File) error { return nil }

@@ -13,6 +13,7 @@ import (
 	"slipway/internal/hint"
 	"slipway/job"
 	wsync "slipway/sync"
+	"slipway/test/devprogram"
 	"slipway/test/eventually"
 )
 
@@ -31,14 +32,43 @@ func TestRun_WithoutEngine(t *testing.T) {
 func TestRun_WithoutServers(t *testing.T) {
 	needLinux(t)
 	t.Setenv("PATH", "")
-	for _, cmd := range [][]string{{"run", "--allow-local", "-"}, {"dev", "--allow-local", "--data", t.TempDir()}} {
+	for name, c := range map[string]struct {
+		args  []string
+		wants []string
+	}{
+		"run": {[]string{"run", "--allow-local", "-"}, []string{"slipway-devserver-nats"}},
+		"dev": {[]string{"dev", "--allow-local", "--data", t.TempDir()}, []string{"slipway-devserver-nats", "slipway-devserver-s3"}},
+	} {
 		b := setup(t, noEngine)
 		b.stdin("image: x\nsteps: [{run: 'true'}]\n")
-		_, errOut, code := b.run(cmd...)
-		for _, want := range []string{"no program slipway-devserver", "make build", "SLIPWAY_DEVSERVER"} {
+		_, errOut, code := b.run(c.args...)
+		for _, want := range append(c.wants, "no program that can be started", "make build", "SLIPWAY_DEVSERVER") {
 			if code != 3 || !strings.Contains(errOut, want) {
-				t.Errorf("%s: code %d, stderr %q, want 3 and %q", cmd[0], code, errOut, want)
+				t.Errorf("%s: code %d, stderr %q, want 3 and %q", name, code, errOut, want)
 			}
+		}
+		if len(c.wants) == 1 && strings.Contains(errOut, devprogram.S3) {
+			t.Errorf("%s: stderr %q names a program that it does not need", name, errOut)
+		}
+	}
+}
+
+// TestFolderKind: a job that waits in the folder of one command does not go on with the empty store of the other.
+func TestFolderKind(t *testing.T) {
+	needLinux(t)
+	for _, c := range []struct{ store, cmd, other string }{{"s3", "run", "worker dev"}, {"objects", "dev", "worker run"}} {
+		dir := t.TempDir()
+		if err := os.Mkdir(filepath.Join(dir, c.store), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		args := []string{c.cmd, "--allow-local", "--data", dir}
+		if c.cmd == "run" {
+			args = append(args, "-")
+		}
+		b := setup(t, noEngine)
+		b.stdin("image: x\nsteps: [{run: 'true'}]\n")
+		if _, errOut, code := b.run(args...); code != 3 || !strings.Contains(errOut, dir+" has the store of "+c.other) || !strings.Contains(errOut, "--data") {
+			t.Errorf("%s: code %d, stderr %q, want 3 and whose folder it is", c.cmd, code, errOut)
 		}
 	}
 }
@@ -53,7 +83,7 @@ func TestServe_WithoutEngine(t *testing.T) {
 // TestRun_Outcomes runs whole jobs with the development servers and local boxes.
 func TestRun_Outcomes(t *testing.T) {
 	needLinux(t)
-	b := setup(t, noEngine, devserverAt(t))
+	b := setup(t, noEngine, devserverAt(t, devprogram.NATS))
 	for name, tc := range map[string]struct {
 		spec string
 		code int
@@ -74,7 +104,7 @@ func TestRun_Outcomes(t *testing.T) {
 // TestRun_Hello: what the first job says about its network is true without a box, too.
 func TestRun_Hello(t *testing.T) {
 	needLinux(t)
-	out, errOut, code := setup(t, noEngine, devserverAt(t)).run("run", "--allow-local", "../../examples/hello.yaml")
+	out, errOut, code := setup(t, noEngine, devserverAt(t, devprogram.NATS)).run("run", "--allow-local", "../../examples/hello.yaml")
 	if code != 0 || !strings.Contains(out, "network interfaces: ") || strings.Contains(out, "no network") {
 		t.Errorf("code %d, stdout %q\n%s", code, out, errOut)
 	}
@@ -83,7 +113,7 @@ func TestRun_Hello(t *testing.T) {
 // TestRun_NamesAreUnique: two at once on one engine must not take each other's boxes for leftovers of their own.
 func TestRun_NamesAreUnique(t *testing.T) {
 	needLinux(t)
-	b := setup(t, noEngine, devserverAt(t))
+	b := setup(t, noEngine, devserverAt(t, devprogram.NATS))
 	seen := map[string]bool{}
 	for range 2 {
 		b.stdin("image: x\nsteps: [{run: 'true'}]")
@@ -108,7 +138,7 @@ func TestRun_KeepsData(t *testing.T) {
 	if err := os.Chmod(filepath.Dir(tmp), 0o711); err != nil { // the steps' user passes through it
 		t.Fatal(err)
 	}
-	b := setup(t, noEngine, devserverAt(t))
+	b := setup(t, noEngine, devserverAt(t, devprogram.NATS))
 	first := "image: x\nqueue: other\nworkspace: {prefix: keep/me}\nsteps: [{run: echo kept > file}]\n"
 	second := "image: x\nworkspace: {prefix: keep/me, push: never}\nsteps: [{run: cat file}]\n"
 	b.stdin(first)
@@ -141,7 +171,7 @@ func TestRun_FolderInUse(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	b := setup(t, noEngine, devserverAt(t))
+	b := setup(t, noEngine, devserverAt(t, devprogram.NATS))
 	b.stdin("image: x\nsteps: [{run: 'true'}]\n")
 	if _, errOut, code := b.run("run", "--allow-local", "--data", dir, "-"); code != 3 || !strings.Contains(errOut, "--data") {
 		t.Errorf("code %d, stderr %q", code, errOut)
@@ -150,7 +180,7 @@ func TestRun_FolderInUse(t *testing.T) {
 
 func TestRun_Interrupted(t *testing.T) {
 	needLinux(t)
-	b := setup(t, noEngine, devserverAt(t))
+	b := setup(t, noEngine, devserverAt(t, devprogram.NATS))
 	b.stdin("image: x\nsteps:\n  - {run: echo started; sleep 60, grace: 0s}\n  - {run: echo always, if: always}\n")
 	done := make(chan struct{})
 	go func() {

@@ -19,9 +19,10 @@ import (
 )
 
 const runLong = `run runs the job in FILE from start to end on this machine, shows it live, and ends with the exit
-code of its outcome. Nothing has to be installed or started but a container engine: the queue and
-the store are in the program slipway-devserver beside this one, on a folder that is removed at the
-end, or kept with --data.
+code of its outcome. Nothing has to be installed or started but a container engine: the queue is in
+the program slipway-devserver-nats beside this one, and the store is a folder. The data of both is
+removed at the end, or kept in the folder of --data. That can't be a folder of worker dev, whose
+store is an S3 gateway's.
 
 The policy is open: the job may ask for network, root and any amount of memory. Without an
 engine, --allow-local runs the steps unisolated, as plain processes of yours (Linux only).
@@ -39,7 +40,8 @@ func newRun(a *app) *cobra.Command {
   worker run --data ./data --env SEED=3 test.yaml   # the workspace is there the next time
   worker run --allow-local - < job.yaml`,
 	}
-	t := addToolConfig(cmd, "warn", "keep queue, workspaces and logs in this `folder`; default: a temporary one")
+	t := addToolConfig(cmd, "warn", "keep queue, workspaces and logs in this `folder`; default: a temporary one",
+		"slipway-devserver-nats, which is the queue")
 	t.slots = 1
 	overrides := cli.AddOverrides(cmd.Flags())
 	output := cli.AddOutput(cmd)

@@ -123,7 +123,7 @@ func (s *service) drainable(ctx context.Context, worker *runner.Worker, watch *b
 			stopped = nil
 			if endedBy(ctx) != nil {
 				// Nobody is there to whom jobs could be given back, so there is nothing to wait for.
-				s.say("the development servers ended: boxes are destroyed")
+				s.say("a development server ended: boxes are destroyed")
 				worker.Kill()
 			}
 		case <-interrupts:

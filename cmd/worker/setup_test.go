@@ -38,10 +38,10 @@ func TestMain(m *testing.M) {
 // noEngine is where no container engine answers.
 const noEngine = "DOCKER_HOST=tcp://127.0.0.1:1"
 
-// devserverAt is the variable that tells dev and run where the built slipway-devserver is.
-func devserverAt(t *testing.T) string {
+// devserverAt is the variable that tells dev and run where the built programs of the servers are.
+func devserverAt(t *testing.T, programs ...string) string {
 	t.Helper()
-	return "SLIPWAY_DEVSERVER=" + devprogram.Path(t)
+	return "SLIPWAY_DEVSERVER=" + devprogram.Folder(t, programs...)
 }
 
 // bundle is the program on a system of the test's own.

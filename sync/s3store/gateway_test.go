@@ -22,7 +22,7 @@ func gateway(t testing.TB) *devserver.Servers {
 
 func gatewayOn(t testing.TB, dir string) *devserver.Servers {
 	t.Helper()
-	g, err := devserver.Start(t.Context(), devserver.Options{Program: devprogram.Path(t), S3: &devserver.S3{Dir: dir}})
+	g, err := devserver.Start(t.Context(), devserver.Options{Programs: devprogram.Folder(t, devprogram.S3), S3: &devserver.S3{Dir: dir}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -78,11 +78,11 @@ func (p *parts) openEngine(ctx context.Context) error {
 }
 
 func (p *parts) openStore(ctx context.Context) error {
-	program, err := devprogram.Build()
+	programs, err := devprogram.Build(devprogram.S3)
 	if err != nil {
 		return err
 	}
-	gw, err := devserver.Start(ctx, devserver.Options{Program: program, S3: &devserver.S3{Dir: filepath.Join(p.dir, "s3")}})
+	gw, err := devserver.Start(ctx, devserver.Options{Programs: programs, S3: &devserver.S3{Dir: filepath.Join(p.dir, "s3")}})
 	if err != nil {
 		return err
 	}

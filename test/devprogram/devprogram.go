@@ -1,5 +1,5 @@
-// Package devprogram builds the program slipway-devserver for tests. The program is a module of its own, so
-// `go test` does not build it by itself.
+// Package devprogram builds the programs of the development servers for tests: those that a test asks for, since the S3
+// gateway takes minutes and most tests don't need it. `go test` does not build them by itself.
 package devprogram
 
 import (
@@ -16,35 +16,62 @@ import (
 	"slipway/internal/devprotocol"
 )
 
-// buildTime bounds the build: the first one on a machine compiles everything, on a busy machine for minutes.
+// The programs.
+const (
+	NATS = devprotocol.NATSProgram
+	S3   = devprotocol.S3Program
+)
+
+// buildTime bounds a build: the first one on a machine compiles everything, on a busy machine for minutes.
 const buildTime = 9 * time.Minute
 
-// Path is Build for a test. A failure ends t.
-func Path(t testing.TB) string {
+// Folder is Build for a test. A failure ends t.
+func Folder(t testing.TB, programs ...string) string {
 	t.Helper()
-	path, err := Build()
+	folder, err := Build(programs...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return path
+	return folder
 }
 
-// Build builds the program of this checkout, and returns its path. The path is the same in every process, so that a program
-// that is up to date is not linked again. SLIPWAY_DEVSERVER names a program that is taken as it is.
-var Build = sync.OnceValues(func() (string, error) {
+// Build builds programs of this checkout, and returns the folder that they are in. It is the same one in every process, so
+// that a program that is up to date is not linked again. SLIPWAY_DEVSERVER names a folder that is taken as it is.
+func Build(programs ...string) (folder string, err error) {
 	if given := os.Getenv("SLIPWAY_DEVSERVER"); given != "" {
 		return given, nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), buildTime)
 	defer cancel()
-	path, err := build(ctx)
-	if err != nil {
-		return "", fmt.Errorf("build %s: %w", devprotocol.Program, err)
+	for _, name := range programs {
+		if folder, err = builds.build(ctx, name); err != nil {
+			return "", fmt.Errorf("build %s: %w", name, err)
+		}
 	}
-	return path, nil
-})
+	return folder, nil
+}
 
-func build(ctx context.Context) (string, error) {
+// once remembers what this process has built.
+type once struct {
+	mu    sync.Mutex
+	built map[string]string // program to folder
+}
+
+var builds = once{built: map[string]string{}}
+
+func (o *once) build(ctx context.Context, name string) (folder string, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if folder, ok := o.built[name]; ok {
+		return folder, nil
+	}
+	if folder, err = build(ctx, name); err == nil {
+		o.built[name] = folder
+	}
+	return folder, err
+}
+
+func build(ctx context.Context, name string) (folder string, err error) {
 	root, err := moduleRoot()
 	if err != nil {
 		return "", err
@@ -53,25 +80,25 @@ func build(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// Checkouts don't share it: they would replace each other's program.
-	dir := filepath.Join(cache, "slipway-test", fmt.Sprintf("%x", sha256.Sum256([]byte(root)))[:12])
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // a cache of what everybody may read
+	// Checkouts don't share it: they would replace each other's programs.
+	folder = filepath.Join(cache, "slipway-test", fmt.Sprintf("%x", sha256.Sum256([]byte(root)))[:12])
+	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // a cache of what everybody may read
 		return "", err
 	}
-	unlock, err := lock(filepath.Join(dir, "lock")) // each package's tests are a process
+	// Each package's tests are a process. Those that need one program don't wait for the other one.
+	unlock, err := lock(filepath.Join(folder, name+".lock"))
 	if err != nil {
 		return "", err
 	}
 	defer func() { _ = unlock() }() // closing the file can't fail in a way that matters
-	path := filepath.Join(dir, devprotocol.Program)
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", path, ".")
-	cmd.Dir = filepath.Join(root, "cmd", devprotocol.Program)
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", filepath.Join(folder, name), ".")
+	cmd.Dir = filepath.Join(root, "cmd", name)
 	// Linked beside its place, the program is renamed into it; a copy would fail while an older one runs.
-	cmd.Env = append(os.Environ(), "GOFLAGS=", "GOTMPDIR="+dir)
+	cmd.Env = append(os.Environ(), "GOFLAGS=", "GOTMPDIR="+folder)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w\n%s", err, out)
 	}
-	return path, nil
+	return folder, nil
 }
 
 // moduleRoot is the folder of slipway's go.mod, above the working folder of the test.
@@ -81,12 +108,12 @@ func moduleRoot() (string, error) {
 		return "", err
 	}
 	for {
-		if _, err := os.Stat(filepath.Join(dir, "cmd", devprotocol.Program, "go.mod")); err == nil {
+		if _, err := os.Stat(filepath.Join(dir, "cmd", S3, "go.mod")); err == nil {
 			return dir, nil
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir {
-			return "", fmt.Errorf("no folder above the working folder has cmd/%s", devprotocol.Program)
+			return "", fmt.Errorf("no folder above the working folder has cmd/%s", S3)
 		}
 		dir = parent
 	}

@@ -207,7 +207,7 @@ func TestTagsMatch(t *testing.T) {
 			t.Errorf("tools/go.mod has %s %s (%v), the image's tag says %s", module, version, err, tag)
 		}
 	}
-	for file, module := range map[string]string{"../../go.mod": natsModule, "../../cmd/slipway-devserver/go.mod": gatewayModule} {
+	for file, module := range map[string]string{"../../go.mod": natsModule, "../../cmd/slipway-devserver-s3/go.mod": gatewayModule} {
 		version, _, err := goModule(t.Context(), module, "amd64")
 		text, readErr := os.ReadFile(file)
 		if err != nil || readErr != nil || !strings.Contains(string(text), module+" "+version+"\n") {

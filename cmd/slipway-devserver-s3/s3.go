@@ -18,6 +18,7 @@ import (
 	"github.com/versity/versitygw/backend/posix"
 	"github.com/versity/versitygw/embedgw"
 
+	"slipway/cmd/internal/devchild"
 	"slipway/internal/devprotocol"
 )
 
@@ -35,35 +36,44 @@ type gateway struct {
 	err    error // valid when ended is closed
 }
 
-// startS3 runs the gateway until its cancel is called, and returns its address once it answers. ctx bounds the start
-// only. It changes the working directory of this process.
-func startS3(ctx context.Context, set devprotocol.S3) (*gateway, string, error) {
+// startS3 runs the gateway until it is closed. ctx bounds the start only. It changes the working directory of this process.
+func startS3(ctx context.Context, set devprotocol.Settings) (none devchild.Server, err error) {
 	if err := (meta.XattrMeta{}).Test(set.Dir); err != nil {
-		return nil, "", fmt.Errorf("start the S3 gateway: %s has to be on a file system with extended attributes: %w", set.Dir, err)
+		return none, fmt.Errorf("start the S3 gateway: %s has to be on a file system with extended attributes: %w", set.Dir, err)
 	}
 	backend, err := posix.New(set.Dir, meta.XattrMeta{}, posix.PosixOpts{NewDirPerm: 0o700, NewFilePerm: 0o600, ValidateBucketNames: true, Concurrency: maxRequests})
 	if err != nil {
-		return nil, "", fmt.Errorf("start the S3 gateway on %s: %w", set.Dir, err)
+		return none, fmt.Errorf("start the S3 gateway on %s: %w", set.Dir, err)
 	}
 	addr, err := settle(ctx, set.Addr)
 	if err != nil {
-		return nil, "", fmt.Errorf("start the S3 gateway: %w", err)
+		return none, fmt.Errorf("start the S3 gateway: %w", err)
 	}
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	g := &gateway{cancel: cancel, ended: make(chan struct{})}
 	go func() {
 		defer close(g.ended)
 		g.err = embedgw.RunVersityGW(run, backend, &embedgw.Config{
-			RootUserAccess: set.AccessKey, RootUserSecret: set.SecretKey, Region: region,
+			RootUserAccess: set.User, RootUserSecret: set.Password, Region: region,
 			Ports: []string{addr}, MaxConnections: 2 * maxRequests, MaxRequests: maxRequests, MultipartMaxParts: mostParts,
 			Quiet: true, KeepAlive: true, DisableACLs: true, IAMCacheDisable: true,
 		})
 	}()
 	if err := g.ready(ctx, addr, set); err != nil {
 		cancel()
-		return nil, "", fmt.Errorf("start the S3 gateway on %s: %w", addr, err)
+		return none, fmt.Errorf("start the S3 gateway on %s: %w", addr, err)
 	}
-	return g, addr, nil
+	return devchild.Server{Addr: addr, Ended: g.ended, Err: func() error { return g.err }, Close: g.close}, nil
+}
+
+// close ends the gateway. It waits for requests under way, for ever if a client does: it gets half of the time after which
+// this process is killed.
+func (g *gateway) close() {
+	g.cancel()
+	select {
+	case <-g.ended:
+	case <-time.After(devprotocol.CloseTime / 2):
+	}
 }
 
 // settle replaces port 0 by a free one, and refuses a port that is taken: another gateway there would answer in this one's
@@ -90,7 +100,7 @@ func settle(ctx context.Context, addr string) (string, error) {
 
 // ready waits until this gateway answers, with set's account. Another gateway may have taken the port meanwhile: it
 // does not know the account.
-func (g *gateway) ready(ctx context.Context, addr string, set devprotocol.S3) error {
+func (g *gateway) ready(ctx context.Context, addr string, set devprotocol.Settings) error {
 	client := http.Client{Timeout: time.Second}
 	defer client.CloseIdleConnections()
 	pause := time.NewTicker(2 * time.Millisecond)
@@ -114,14 +124,14 @@ func (g *gateway) ready(ctx context.Context, addr string, set devprotocol.S3) er
 }
 
 // ask lists the buckets of set's account, and returns the answer's status.
-func ask(ctx context.Context, client *http.Client, addr string, set devprotocol.S3) (status int, err error) {
+func ask(ctx context.Context, client *http.Client, addr string, set devprotocol.Settings) (status int, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/", http.NoBody)
 	if err != nil {
 		return 0, err
 	}
 	const emptyBody = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 	req.Header.Set("X-Amz-Content-Sha256", emptyBody)
-	account := aws.Credentials{AccessKeyID: set.AccessKey, SecretAccessKey: set.SecretKey}
+	account := aws.Credentials{AccessKeyID: set.User, SecretAccessKey: set.Password}
 	if err := v4.NewSigner().SignHTTP(ctx, account, req, emptyBody, "s3", region, time.Now()); err != nil {
 		return 0, err
 	}
