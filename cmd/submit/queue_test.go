@@ -68,9 +68,9 @@ func TestUnserved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer consumer.Close(context.WithoutCancel(t.Context())) //nolint:errcheck // it only leaves
+	defer consumer.Close(context.WithoutCancel(t.Context()))
 	for queue, want := range map[string]string{
-		"default": "", "nightly": "", "nighlty": `(served: default, nightly): did you mean "nightly"?`, "zzz": "(served: default, nightly)\n",
+		"default": "", "nightly": "", "nightl": `(served: default, nightly): did you mean "nightly"?`, "zzz": "(served: default, nightly)\n",
 	} {
 		_, errOut, code := b.run("create", "--queue", queue, file)
 		if code != 0 || (want == "") != (errOut == "") || !strings.Contains(errOut, want) {

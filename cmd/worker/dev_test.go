@@ -149,7 +149,7 @@ func TestDev_StopAtOnce(t *testing.T) {
 	begun := time.Now()
 	d.signal()
 	eventually.True(t, 30*time.Second, "it drains", func() bool { return strings.Contains(d.out.String(), "draining") })
-	time.Sleep(time.Second) // a process of its own, with a clock of its own
+	<-time.After(time.Second) // a process of its own, with a clock of its own
 	d.signal()
 	d.endsSoon(begun)
 }

@@ -33,7 +33,7 @@ func TestCountWishes(t *testing.T) {
 				go countWishes(signals, interrupts)
 				begun := time.Now()
 				for _, at := range tc.at {
-					time.Sleep(time.Until(begun.Add(at)))
+					<-time.After(time.Until(begun.Add(at)))
 					signals <- os.Interrupt
 				}
 				close(signals)
