@@ -25,7 +25,7 @@ func TestScheduleIsExact(t *testing.T) {
 		if !ok || err != nil || !got.Equal(at) || !strings.HasSuffix(text, "Z") {
 			t.Errorf("at %v: got %q, %v, want that time in UTC", at, text, err)
 		}
-		if to, want := msg.Header.Get(jetstream.ScheduleTargetHeader), (names("p")).due("q", job.PriorityLow, "X"); to != want || msg.Subject != (names("p")).wait("X", 2, 3) {
+		if to, want := msg.Header.Get(jetstream.ScheduleTargetHeader), names("p").due("q", job.PriorityLow, "X"); to != want || msg.Subject != names("p").wait("X", 2, 3) {
 			t.Errorf("got %s on its way to %s, want %s", msg.Subject, to, want)
 		}
 	}

@@ -46,8 +46,16 @@ func bothVersions(t *testing.T, dir string) map[string]version {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fast, err := openFiles(root)
+	open := func() int {
+		list, _ := os.ReadDir("/proc/self/fd")
+		return len(list)
+	}
+	before := open()
 	portable, err2 := openPortable(root)
+	if got := open(); got != before {
+		t.Errorf("the portable one keeps %d descriptors open, want none", got-before)
+	}
+	fast, err := openFiles(root)
 	if err := errors.Join(err, err2); err != nil {
 		t.Fatal(err)
 	}
@@ -146,6 +154,9 @@ func readBy(v version, name string) opened {
 		return opened{state: "refused"}
 	}
 	defer f.Close()
+	if n, err := f.Read(nil); n != 0 || err != nil {
+		return opened{state: "a read of nothing is the end"}
+	}
 	content, err := io.ReadAll(f)
 	if err != nil {
 		return opened{state: err.Error()}

@@ -49,6 +49,31 @@ func TestNew(t *testing.T) {
 	}
 }
 
+// TestRootGone: a root that went away, or is no folder any more, is told by each method, and is no empty folder.
+func TestRootGone(t *testing.T) {
+	for name, put := range map[string]func(dir string) error{
+		"gone":   func(string) error { return nil },
+		"a file": func(dir string) error { return os.WriteFile(dir, nil, 0o600) },
+	} {
+		dir := filepath.Join(t.TempDir(), "root")
+		must(t, os.Mkdir(dir, 0o700))
+		tree := folderTree(t, dir)
+		must(t, os.Remove(dir), put(dir))
+		_, write := tree.WriteAll(t.Context(), wsynctest.Entries(wsynctest.File("f", "x")))
+		for method, err := range map[string]error{
+			"Walk":     tree.Walk(t.Context(), func(wsync.Node) error { return nil }),
+			"Hash":     tree.Hash(t.Context(), []string{"f"}, func(wsync.Sum) error { return nil }),
+			"ReadAll":  tree.ReadAll(t.Context(), []string{"f"}, func(wsync.Content) error { return nil }),
+			"Remove":   tree.Remove(t.Context(), []string{"f"}),
+			"WriteAll": write,
+		} {
+			if err == nil || !strings.Contains(err.Error(), "open the folder") {
+				t.Errorf("%s, %s: got error %v, want one about the root", name, method, err)
+			}
+		}
+	}
+}
+
 // TestWalkOrder: siblings come by their names' bytes, and what a folder holds comes right after it.
 func TestWalkOrder(t *testing.T) {
 	tree := wsynctest.NewFolder(t, map[string]string{
