@@ -158,12 +158,29 @@ func TestSetupLeavesLivingWorkersAlone(t *testing.T) {
 	if err := b.connect().Setup(t.Context()); err != nil {
 		t.Errorf("Setup with other replicas: %v; want the streams left as they are", err)
 	}
+	// What an operator did to a lane by hand is put right all the same: no lease rests on it.
+	_, js := b.raw()
+	lane, err := js.Consumer(t.Context(), b.cfg.Prefix+"-JOBS", "default_normal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	limited := lane.CachedInfo().Config
+	limited.MaxDeliver = 5
+	if _, err := js.UpdateConsumer(t.Context(), b.cfg.Prefix+"-JOBS", limited); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.connect().Setup(t.Context()); err != nil {
+		t.Errorf("Setup of a lane that gives jobs up: %v", err)
+	}
+	if info, err := lane.Info(t.Context()); err != nil || info.Config.MaxDeliver != -1 {
+		t.Errorf("lane: got %+v, %v, want it to give nothing up", info, err)
+	}
 	before := b.cfg.Timing.AckWait.String()
 	b.cfg.Timing.AckWait += time.Second
 	other := b.connect()
 	contains(t, other.Setup(t.Context()), "w1", "Timing.AckWait", before)
 	contains(t, other.Check(t.Context()), "w1", "Timing.AckWait", before)
-	_, err := other.Consumer(t.Context(), natsqueue.ConsumerConfig{Worker: "w2"})
+	_, err = other.Consumer(t.Context(), natsqueue.ConsumerConfig{Worker: "w2"})
 	contains(t, err, "w1", "Timing.AckWait")
 	if err := w.Close(t.Context()); err != nil {
 		t.Fatalf("Close: %v", err)
@@ -171,8 +188,7 @@ func TestSetupLeavesLivingWorkersAlone(t *testing.T) {
 	if err := other.Setup(t.Context()); err != nil {
 		t.Errorf("Setup once no worker lives: %v", err)
 	}
-	_, js := b.raw()
-	lane, err := js.Consumer(t.Context(), b.cfg.Prefix+"-JOBS", "default_normal")
+	lane, err = js.Consumer(t.Context(), b.cfg.Prefix+"-JOBS", "default_normal")
 	if err != nil || lane.CachedInfo().Config.AckWait != b.cfg.Timing.AckWait {
 		t.Errorf("lane: got %+v, %v; want AckWait %s", lane, err, b.cfg.Timing.AckWait)
 	}

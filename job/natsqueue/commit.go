@@ -11,16 +11,12 @@ import (
 )
 
 // end, after begin, brings the record from this claim to what edit makes of it. It returns ErrLeaseLost if the record has
-// another owner. Only the holder of a fence ends the running state of a record. So a record that has this lease's fence and
-// does not run was written by this lease, or by a user's cancel after it.
+// another owner.
 func (l *lease) end(ctx context.Context, edit func(record) (*record, error)) (version, error) {
 	l.mu.Lock()
 	known := l.rec
 	l.mu.Unlock()
 	var fault error
-	ended := func(rec *record) bool {
-		return rec.Fence == l.d.Fence && rec.Boot == l.k.boot && rec.State != job.StateRunning
-	}
 	v, err := l.k.q.records.change(ctx, l.d.ID, known, func(rec *record) *record {
 		if !l.holds(rec) {
 			fault = l.lose()
@@ -29,11 +25,17 @@ func (l *lease) end(ctx context.Context, edit func(record) (*record, error)) (ve
 		var next *record
 		next, fault = edit(*rec)
 		return next
-	}, ended)
+	}, l.hasEnded)
 	if err != nil {
 		return v, err
 	}
 	return v, fault
+}
+
+// hasEnded tells whether rec was written by this lease, or by a user's cancel after it: only the holder of a fence ends the
+// running state of a record.
+func (l *lease) hasEnded(rec *record) bool {
+	return rec.Fence == l.d.Fence && rec.Boot == l.k.boot && rec.State != job.StateRunning
 }
 
 // Commit decides the job. See job.Lease.

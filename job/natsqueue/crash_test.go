@@ -149,7 +149,7 @@ func TestMoverDiesBeforeItsAck(t *testing.T) {
 	t.Parallel()
 	b := setup(t, unhurried)
 	j := makeJob()
-	j.NotBefore = time.Now().Add(500 * time.Millisecond)
+	j.NotBefore = time.Now().Add(b.bound(2 * time.Second)) // after the submission, however long that takes
 	id := b.submit(j)
 	_, js := b.raw()
 	mover, err := js.Consumer(t.Context(), b.cfg.Prefix+"-SCHED", "mover")
@@ -181,7 +181,7 @@ func TestDueJobWaitsForRoom(t *testing.T) {
 	b := setup(t, unhurried, func(c *natsqueue.Config) { c.MaxJobs = 1 })
 	first := b.submit(makeJob())
 	later := makeJob()
-	later.NotBefore = time.Now().Add(200 * time.Millisecond)
+	later.NotBefore = time.Now().Add(b.bound(2 * time.Second)) // after the submission, however long that takes
 	b.submit(later)
 	w := b.join(t, "w1")
 	eventually.True(t, b.bound(20*time.Second), "the mover has the due job", func() bool {

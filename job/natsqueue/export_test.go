@@ -10,11 +10,13 @@ import (
 )
 
 // Kill has the worker die without a word: no liveness, no cancels, no fetching.
-// Its leases can still speak, as those of a zombie.
+// Its leases can still speak, as those of a zombie. When Kill returns, the server has been told that nobody takes due jobs
+// here any more: one that comes to a stopped mover is stuck for half a minute.
 func (k *Consumer) Kill() {
 	k.fetch.close()
 	_ = k.unsub()
 	k.mover.Stop()
+	<-k.mover.Closed()
 	k.cancel(errClosed)
 }
 
@@ -46,6 +48,12 @@ func (k *Consumer) Reconnect() error { return k.q.Reconnect() }
 
 // Version is a record as it was read.
 type Version = version
+
+// ResultSize is how many bytes the decided result has.
+func (v version) ResultSize() int { return len(v.rec.Result) }
+
+// State is the record's.
+func (v version) State() job.State { return v.rec.State }
 
 // Load reads the record of id.
 func (c *Conn) Load(ctx context.Context, id job.ID) (Version, error) { return c.records.load(ctx, id) }

@@ -94,7 +94,7 @@ func TestWeights(t *testing.T) {
 			t.Errorf("%s: got nil, want an error", name)
 		}
 	}
-	if err := CheckWeights([]string{"a", "b"}, map[string]int{"a": 100}); err != nil {
+	if err := CheckWeights([]string{"a", "b"}, map[string]int{"a": 100, "b": 1}); err != nil {
 		t.Errorf("got %v, want nil", err)
 	}
 	if got := weightOf(nil, "a", job.PriorityHigh); got != 8 {

@@ -31,10 +31,16 @@ func TestDeletedStream(t *testing.T) {
 	b := setup(t)
 	w := b.join(t, "w1")
 	b.nothing(w, time.Second)
-	_, js := b.raw()
+	nc, js := b.raw()
+	looks, began := subscribe(t, nc, "$JS.API.CONSUMER.INFO."+b.cfg.Prefix+"-JOBS.*"), time.Now()
 	if err := js.DeleteStream(t.Context(), b.cfg.Prefix+"-JOBS"); err != nil {
 		t.Fatal(err)
 	}
+	defer func() { // three lanes fail each second
+		if got, most := pending(t, nc, looks), int(time.Since(began).Seconds())+2; got > most {
+			t.Errorf("looks: got %d, want at most %d, one a second", got, most)
+		}
+	}()
 	for range 2 { // the second call too, at once
 		_, err := b.next(w, b.bound(time.Minute))
 		if !errors.Is(err, job.ErrNotSetUp) || !strings.Contains(err.Error(), b.cfg.Prefix+"-JOBS was deleted") {

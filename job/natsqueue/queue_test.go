@@ -11,6 +11,7 @@ import (
 
 	"slipway/job"
 	"slipway/job/natsqueue"
+	"slipway/job/natsqueue/natsserver"
 	"slipway/test/eventually"
 )
 
@@ -153,6 +154,29 @@ func TestLargeResult(t *testing.T) {
 	}
 	if len(r.Steps[0].Output.Head) != 20_000 {
 		t.Error("the caller's result was changed")
+	}
+}
+
+// A server that takes larger messages than others does not make larger results: a reader may have to pass them on.
+func TestLargeResultOnARoomyServer(t *testing.T) {
+	t.Parallel()
+	srv, err := natsserver.Start(natsserver.Options{Dir: t.TempDir(), NoListen: true, MaxPayload: 8 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(srv.Close)
+	b := setup(t, unhurried, func(c *natsqueue.Config) { c.InProcess = srv })
+	id := b.submit(makeJob())
+	r := &job.Result{Outcome: job.Succeeded}
+	for i := range 100 {
+		r.Steps = append(r.Steps, job.StepResult{Index: i, Status: job.StepSucceeded, Output: job.Output{Head: strings.Repeat("x", 20_000), Bytes: 20_000}})
+	}
+	if _, err := b.mustNext(b.join(t, "w1")).Commit(t.Context(), r); err != nil {
+		t.Fatalf("Commit: %v", err)
+	}
+	v, err := b.conn.Load(t.Context(), id)
+	if size := v.ResultSize(); err != nil || size > 1<<20 || size < 1<<18 {
+		t.Errorf("result: got %d bytes, %v, want much of a MiB, and no more", size, err)
 	}
 }
 

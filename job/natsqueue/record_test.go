@@ -2,6 +2,7 @@ package natsqueue
 
 import (
 	"testing"
+	"time"
 
 	"slipway/job"
 )
@@ -26,6 +27,63 @@ func TestOlderThan(t *testing.T) {
 	}
 	for _, tt := range tests {
 		if got := tt.read.olderThan(tt.known); got != tt.want {
+			t.Errorf("%s: got %t, want %t", tt.name, got, tt.want)
+		}
+	}
+}
+
+// A claim of a job that ran charges the death to its worker, or the lost lease to this one, says so in the last failure, and
+// begins the next attempt with the next fence.
+func TestInherit(t *testing.T) {
+	t.Parallel()
+	k := &Consumer{cfg: ConsumerConfig{Worker: "w1"}, boot: "b1"}
+	for _, tt := range []struct {
+		name    string
+		state   job.State
+		owner   string
+		boot    string
+		counts  job.Counts
+		failure string
+	}{
+		{"one that waited", job.StateQueued, "", "", job.Counts{Job: 1, Infra: 2, Crash: 3}, "of before"},
+		{"its own", job.StateRunning, "w1", "b1", job.Counts{Job: 1, Infra: 3, Crash: 3}, "worker w1 lost its lease"},
+		{"its predecessor's", job.StateRunning, "w1", "b0", job.Counts{Job: 1, Infra: 2, Crash: 4}, "worker w1 died or hung"},
+		{"another's", job.StateRunning, "w2", "b1", job.Counts{Job: 1, Infra: 2, Crash: 4}, "worker w2 died or hung"},
+	} {
+		rec := &record{
+			State: tt.state, Owner: tt.owner, Boot: tt.boot, Fence: 7, Attempt: 4, Counts: job.Counts{Job: 1, Infra: 2, Crash: 3},
+			LastFailure: &job.Failure{Outcome: job.Failed, Message: "of before"}, StartedAt: time.Unix(1, 0),
+		}
+		got := k.inherit(rec)
+		if got.State != job.StateRunning || got.Owner != "w1" || got.Boot != "b1" || got.Fence != 8 || got.Attempt != 5 || time.Since(got.StartedAt) > time.Minute {
+			t.Errorf("%s: got %+v, want the next attempt of w1, begun now", tt.name, got)
+		}
+		if got.Counts != tt.counts || got.LastFailure.Message != tt.failure || (got.LastFailure.Reason == job.ReasonLeaseLost) != (tt.state == job.StateRunning) {
+			t.Errorf("%s: got %+v and %+v, want %+v and %q", tt.name, got.Counts, got.LastFailure, tt.counts, tt.failure)
+		}
+		if rec.Fence != 7 || rec.LastFailure.Message != "of before" {
+			t.Errorf("%s: the record that was read is changed: %+v", tt.name, rec)
+		}
+	}
+}
+
+// A write whose confirmation was lost counts as this lease's only if the record bears its fence: this process may have lost
+// the job, claimed it anew, and ended that claim.
+func TestEndedByThisLease(t *testing.T) {
+	t.Parallel()
+	l := &lease{k: &Consumer{boot: "b1"}, d: job.Delivery{Fence: 7}}
+	for _, tt := range []struct {
+		name string
+		rec  record
+		want bool
+	}{
+		{"given back", record{State: job.StateQueued, Fence: 7, Boot: "b1"}, true},
+		{"decided", record{State: job.StateDone, Fence: 7, Boot: "b1"}, true},
+		{"not written yet", record{State: job.StateRunning, Fence: 7, Boot: "b1"}, false},
+		{"by a later claim of this process", record{State: job.StateDone, Fence: 8, Boot: "b1"}, false},
+		{"by another process", record{State: job.StateDone, Fence: 7, Boot: "b2"}, false},
+	} {
+		if got := l.hasEnded(&tt.rec); got != tt.want {
 			t.Errorf("%s: got %t, want %t", tt.name, got, tt.want)
 		}
 	}

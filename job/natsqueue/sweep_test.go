@@ -1,6 +1,8 @@
 package natsqueue_test
 
 import (
+	"context"
+	"errors"
 	"os"
 	"testing"
 	"time"
@@ -117,5 +119,60 @@ func TestJanitorStartsOver(t *testing.T) {
 				t.Errorf("state of a job that lost its message: got %s, want it given up", got)
 			}
 		})
+	}
+}
+
+// A janitor that gives a job up settles nothing but its own decision, and says if it could not.
+func TestGiveUpMeets(t *testing.T) {
+	t.Parallel()
+	b := setup(t, unhurried)
+	w := b.join(t, "w1")
+	_, js := b.raw()
+	records, err := js.KeyValue(t.Context(), b.cfg.Prefix+"-jobs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	running := func() (job.Lease, natsqueue.Version) {
+		b.submit(makeJob())
+		l := b.mustNext(w)
+		v, err := b.conn.Load(t.Context(), l.Delivery().ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l, v
+	}
+	results := func() int { return len(b.stored("RESULTS", b.cfg.Prefix+".R.>")) }
+
+	// A record that a person removed meanwhile.
+	l, v := running()
+	if err := records.Delete(t.Context(), string(l.Delivery().ID)); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.conn.GiveUp(t.Context(), l.Delivery().ID, v); err != nil || results() != 0 {
+		t.Errorf("a record that is gone: got %v and %d results, want neither", err, results())
+	}
+
+	// A job that its worker decided meanwhile, and did not settle yet.
+	l, v = running()
+	b.commit(l)
+	if err := b.conn.ForgetResult(t.Context(), l.Delivery().ID); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.conn.GiveUp(t.Context(), l.Delivery().ID, v); err != nil || results() != 0 {
+		t.Errorf("another's decision: got %v and %d results, want it left to that worker", err, results())
+	}
+
+	// Its own decision, which can't be settled.
+	l, v = running()
+	if err := js.DeleteStream(t.Context(), b.cfg.Prefix+"-RESULTS"); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), b.bound(2*time.Second))
+	defer cancel()
+	if err := b.conn.GiveUp(ctx, l.Delivery().ID, v); !errors.Is(err, job.ErrUnavailable) {
+		t.Errorf("without the stream of results: got %v, want %v", err, job.ErrUnavailable)
+	}
+	if got, err := b.conn.Load(t.Context(), l.Delivery().ID); err != nil || got.State() != job.StateErrored {
+		t.Errorf("the record: got %s, %v, want it decided", got.State(), err)
 	}
 }
