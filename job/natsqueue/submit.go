@@ -21,10 +21,10 @@ type Client struct {
 
 var _ job.Client = (*Client)(nil)
 
-// Submit puts j into its queue by a single write: between two writes a crash could lose the job. Before it, Submit looks for
-// another job of that id, where the account has the right to read. Two different jobs that are submitted under one id at the same moment, one of them for later,
-// can both get through; then the one that is claimed first runs, and the other's message is dropped and reported
-// (Config.OnError). See job.Client.
+// Submit puts j into its queue by a single write: between two writes a crash could lose the job. Before it, Submit looks
+// for another job of that id, where the account has the right to read. Two different jobs that are submitted under one id
+// at the same moment, one of them for later, can both get through; then the one that is claimed first runs, and the
+// other's message is dropped and reported (Config.OnError). See job.Client.
 func (c *Client) Submit(ctx context.Context, j *job.Job) error {
 	t, err := c.newToken(j)
 	if err == nil {
