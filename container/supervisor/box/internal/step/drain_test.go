@@ -75,9 +75,11 @@ func TestCut(t *testing.T) {
 			if silent {
 				s.fallenSilent()
 			}
+			boxtest.Shell(t, boxtest.Mark(t), "sleep 600")
 			end(s)
-			if s.exit.Cut == silent || s.phase == draining || s.exit.Canceled || s.exit.TimedOut {
-				t.Errorf("ended %s, silent %t: got %+v, phase %d; want the drain over, Cut %t", name, silent, s.exit, s.phase, !silent)
+			if s.exit.Cut == silent || s.phase == draining || s.exit.Canceled || s.exit.TimedOut || len(s.left) == 0 {
+				t.Errorf("ended %s, silent %t: got %+v, phase %d, %d leftovers; want the drain over, Cut %t, and who lived as leftover",
+					name, silent, s.exit, s.phase, len(s.left), !silent)
 			}
 		}
 	}
