@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"slipway/internal/pause"
 	"slipway/job"
-	"slipway/runner/internal/backoff"
 	"slipway/runner/internal/verdict"
 )
 
@@ -70,8 +70,7 @@ func (h *hold) lost() bool { return verdict.Lost(context.Cause(h.ctx)) }
 func (h *hold) extendLoop(ctx context.Context) {
 	wait := h.timing.Heartbeat
 	for {
-		backoff.Pause(ctx, wait)
-		if ctx.Err() != nil {
+		if !pause.For(ctx, wait) {
 			return
 		}
 		began := time.Now()
@@ -105,7 +104,7 @@ func (h *hold) confirm(ctx context.Context) error {
 		if err == nil || errors.Is(err, job.ErrLeaseLost) {
 			return err
 		}
-		if backoff.Pause(ctx, h.timing.Heartbeat/5); ctx.Err() != nil {
+		if !pause.For(ctx, h.timing.Heartbeat/5) {
 			return context.Cause(ctx)
 		}
 	}

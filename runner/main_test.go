@@ -21,7 +21,7 @@ func TestDeps(t *testing.T) {
 	own := map[string]bool{
 		"slipway/runner": true, "slipway/job": true, "slipway/container": true, "slipway/sync": true,
 		"slipway/runner/loop":       true,
-		"slipway/internal/document": true, "slipway/internal/size": true, "slipway/internal/suggest": true, // the leaves' reader
+		"slipway/internal/document": true, "slipway/internal/pause": true, "slipway/internal/size": true, "slipway/internal/suggest": true, // the leaves' reader
 		"slipway/internal/hint":          true,
 		"slipway/sync/internal/parallel": true,
 	}

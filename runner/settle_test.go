@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"slipway/internal/pause"
 	"slipway/job"
-	"slipway/runner/internal/backoff"
 )
 
 // slowly makes the removal of a box take d.
@@ -79,7 +79,7 @@ func TestSettle_EventsBeforeTheEnd(t *testing.T) {
 // waitFor makes a commit that takes d, unless its context ends first.
 func waitFor(d time.Duration) func(context.Context, *job.Result) (*job.Result, error) {
 	return func(ctx context.Context, r *job.Result) (*job.Result, error) {
-		if backoff.Pause(ctx, d); ctx.Err() != nil {
+		if !pause.For(ctx, d) {
 			return nil, job.ErrUnavailable
 		}
 		return r, nil

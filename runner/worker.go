@@ -10,8 +10,8 @@ import (
 
 	"go.uber.org/zap"
 
+	"slipway/internal/pause"
 	"slipway/job"
-	"slipway/runner/internal/backoff"
 	"slipway/runner/internal/box"
 	"slipway/runner/internal/verdict"
 	wsync "slipway/sync"
@@ -157,7 +157,7 @@ func (w *Worker) slot(fetchCtx, rootCtx context.Context) error {
 			return fmt.Errorf("fetch job: %w", err)
 		default:
 			w.log.Error("fetch job", zap.Error(err), zap.Duration("retry_in", delay))
-			backoff.Pause(fetchCtx, delay)
+			pause.For(fetchCtx, delay)
 			delay = min(2*delay, maxFetchBackoff)
 		}
 	}
@@ -177,7 +177,7 @@ func (w *Worker) bounded(ctx context.Context, limit, left time.Duration) (contex
 			return
 		case <-w.killed:
 		}
-		backoff.Pause(out, left)
+		pause.For(out, left)
 		cancel()
 	}()
 	return out, cancel
@@ -196,7 +196,7 @@ func (w *Worker) reapLoop(ctx context.Context) {
 		if err != nil && ctx.Err() == nil {
 			w.log.Warn("reap", zap.Error(err))
 		}
-		backoff.Pause(ctx, reapInterval)
+		pause.For(ctx, reapInterval)
 	}
 }
 

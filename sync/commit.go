@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"slipway/internal/pause"
 )
 
 const (
@@ -35,8 +37,8 @@ func (p *push) commit(ctx context.Context, next *state) (etag string, err error)
 	}
 	cond := PutOptions{IfMatch: p.base.etag, IfNoneMatch: p.base.etag == "", Metadata: meta, SHA256: sum}
 	for try := range commitTries {
-		if err := sleep(ctx, backoff(try)); err != nil {
-			return "", err
+		if !pause.For(ctx, backoff(try)) {
+			return "", context.Cause(ctx)
 		}
 		etag, err = p.syncer.store.Put(ctx, p.prefix+stateName, bytes.NewReader(data), int64(len(data)), cond)
 		if err == nil || errors.Is(err, ErrDenied) || errors.Is(err, ErrNoBucket) {
@@ -53,8 +55,8 @@ func (p *push) commit(ctx context.Context, next *state) (etag string, err error)
 // putVersion writes the immutable copy. No other push has its name, so an object of that name is an earlier try's.
 func (p *push) putVersion(ctx context.Context, key string, data []byte, create PutOptions) (err error) {
 	for try := range commitTries {
-		if err := sleep(ctx, backoff(try)); err != nil {
-			return err
+		if !pause.For(ctx, backoff(try)) {
+			return context.Cause(ctx)
 		}
 		_, err = p.syncer.store.Put(ctx, key, bytes.NewReader(data), int64(len(data)), create)
 		switch {

@@ -10,8 +10,8 @@ import (
 	"hash"
 	"io"
 	"slices"
-	"time"
 
+	"slipway/internal/pause"
 	"slipway/sync/internal/parallel"
 )
 
@@ -90,8 +90,8 @@ func (f *packFetch) spans() []span {
 // fetch reads a range of an object whole, trying again when the body breaks off.
 func (p *pull) fetch(ctx context.Context, key string, off, length, size int64) (data []byte, err error) {
 	for try := range bodyTries {
-		if err := sleep(ctx, backoff(try)); err != nil {
-			return nil, err
+		if !pause.For(ctx, backoff(try)) {
+			return nil, context.Cause(ctx)
 		}
 		var obj *Object
 		if off == 0 && length == size {
@@ -224,8 +224,8 @@ func (r *blobReader) read(b []byte) (int, error) {
 			}
 			return 0, fmt.Errorf("read the object %s: %w: %w", key, ErrUnavailable, err)
 		}
-		if err := sleep(r.ctx, backoff(r.tries)); err != nil {
-			return 0, err
+		if !pause.For(r.ctx, backoff(r.tries)) {
+			return 0, context.Cause(r.ctx)
 		}
 	}
 }
@@ -247,12 +247,4 @@ func (r *blobReader) close() {
 		r.body.Close()
 		r.body = nil
 	}
-}
-
-// backoff is the pause before a try, 0 before the first.
-func backoff(try int) time.Duration {
-	if try == 0 {
-		return 0
-	}
-	return jitter(50 * time.Millisecond << (try - 1))
 }

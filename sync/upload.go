@@ -10,6 +10,7 @@ import (
 	"io"
 	"slices"
 
+	"slipway/internal/pause"
 	"slipway/sync/internal/parallel"
 )
 
@@ -86,8 +87,8 @@ func (u *upload) readInRounds() error {
 	}
 	for round := 0; len(paths)+len(u.unhashed) > 0; round++ {
 		u.lastRound = round >= readTries
-		if err := sleep(u.group.Context(), backoff(round)); err != nil {
-			return err
+		if !pause.For(u.group.Context(), backoff(round)) {
+			return context.Cause(u.group.Context())
 		}
 		if err := u.readOnce(paths); err != nil {
 			return err

@@ -16,6 +16,7 @@ import (
 
 	"slipway/container"
 	"slipway/container/supervisor"
+	"slipway/internal/pause"
 )
 
 // The supervisor reaches boxes on a volume that is filled once per engine and build:
@@ -228,10 +229,8 @@ func fillRequest(what supervisorImage) client.ContainerCreateOptions {
 }
 
 func (p *Provider) waitForFiller(ctx context.Context, name string) error {
-	select {
-	case <-ctx.Done():
+	if !pause.For(ctx, fillPause) {
 		return context.Cause(ctx)
-	case <-time.After(fillPause):
 	}
 	return p.dropStaleFiller(ctx, name)
 }

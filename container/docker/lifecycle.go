@@ -11,6 +11,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"slipway/container"
+	"slipway/internal/pause"
 )
 
 const (
@@ -190,10 +191,8 @@ func (p *Provider) destroy(ctx context.Context, id string) error {
 				return nil
 			}
 		}
-		select {
-		case <-ctx.Done():
+		if !pause.For(ctx, removePause) {
 			return err
-		case <-time.After(removePause):
 		}
 	}
 	return err
@@ -222,9 +221,7 @@ func (p *Provider) waitGone(ctx context.Context, id string, limit time.Duration)
 		if _, err = p.inspect(ctx, id); err != nil {
 			break
 		}
-		select {
-		case <-time.After(pollGone):
-		case <-ctx.Done():
+		if !pause.For(ctx, pollGone) {
 			return fmt.Errorf("wait for the end of box %s: %w", id, context.Cause(ctx))
 		}
 	}

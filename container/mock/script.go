@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"slipway/container"
+	"slipway/internal/pause"
 )
 
 // Point is a place where a fault can be put.
@@ -64,12 +65,8 @@ func (p *Provider) fault(ctx context.Context, at Point) (Fault, error) {
 		<-ctx.Done()
 		return f, context.Cause(ctx)
 	}
-	if f.Delay > 0 {
-		select {
-		case <-time.After(f.Delay):
-		case <-ctx.Done():
-			return f, context.Cause(ctx)
-		}
+	if f.Delay > 0 && !pause.For(ctx, f.Delay) {
+		return f, context.Cause(ctx)
 	}
 	return f, f.Err
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"slipway/internal/pause"
 	"slipway/job"
 )
 
@@ -60,8 +61,8 @@ func Result(ctx context.Context, client job.Client, id job.ID) (*job.Result, err
 		case !errors.Is(err, job.ErrUnavailable):
 			return nil, err
 		}
-		if err := sleep(ctx, retryDelay); err != nil {
-			return nil, err
+		if !pause.For(ctx, retryDelay) {
+			return nil, context.Cause(ctx)
 		}
 	}
 }
@@ -193,7 +194,7 @@ func (f *follower) readEvents(ctx context.Context) {
 			return
 		}
 		f.link.failed(failed)
-		if sleep(ctx, retryDelay) != nil {
+		if !pause.For(ctx, retryDelay) {
 			return
 		}
 	}
@@ -208,13 +209,4 @@ func (f *follower) explain(ctx context.Context) Update {
 		return nil // a probe tells it
 	}
 	return Waiting{Status: st, Err: err}
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

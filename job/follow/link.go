@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"slipway/internal/pause"
 	"slipway/job"
 )
 
@@ -60,7 +61,7 @@ func (l *link) event() bool {
 
 // probe finds out whether the queue answers, until the follower stops.
 func (f *follower) probe(ctx context.Context) {
-	for sleep(ctx, probeEvery) == nil {
+	for pause.For(ctx, probeEvery) {
 		event, err := f.link.take()
 		if err == nil && !event {
 			if err = f.ask(ctx); err != nil && f.link.event() {

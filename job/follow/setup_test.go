@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"slipway/internal/pause"
 	"slipway/job"
 )
 
@@ -51,7 +52,7 @@ func (q *faulty) Follow(ctx context.Context, _ job.ID, wait bool) iter.Seq2[job.
 		q.open.Add(1)
 		defer q.open.Add(-1)
 		for i, e := range c.events {
-			if i == len(c.events)-1 && sleep(ctx, q.lastIn) != nil {
+			if i == len(c.events)-1 && !pause.For(ctx, q.lastIn) {
 				break
 			}
 			if !yield(e, nil) {
@@ -78,7 +79,7 @@ func (q *faulty) Result(ctx context.Context, _ job.ID) (*job.Result, error) {
 		q.failing--
 		return nil, fmt.Errorf("read result: %w", job.ErrUnavailable)
 	}
-	if sleep(ctx, q.resultIn) != nil {
+	if !pause.For(ctx, q.resultIn) {
 		return nil, context.Cause(ctx)
 	}
 	return q.result, q.err

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"slipway/internal/pause"
 	"slipway/job"
 )
 
@@ -201,7 +202,7 @@ func (s *suite) hold(l job.Lease) (stop func()) {
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		confirmed := time.Now()
-		for pause(ctx, s.Timing.Heartbeat) {
+		for pause.For(ctx, s.Timing.Heartbeat) {
 			began := time.Now()
 			err := l.Extend(ctx)
 			if err == nil {
@@ -215,18 +216,6 @@ func (s *suite) hold(l job.Lease) (stop func()) {
 		}
 	})
 	return func() { cancel(); wg.Wait() }
-}
-
-// pause waits for d and reports whether ctx still runs.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return ctx.Err() == nil
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // mode waits for what a user asked of l.

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"slipway/internal/pause"
 	"slipway/job"
 )
 
@@ -96,7 +97,7 @@ func zombieAlone(t *testing.T, s *suite) {
 	id := s.submit()
 	l := s.next(s.Join(t, "w1"))
 	s.Kill("w1")
-	if !pause(t.Context(), s.Timing.AckWait+s.Timing.Heartbeat) {
+	if !pause.For(t.Context(), s.Timing.AckWait+s.Timing.Heartbeat) {
 		t.Fatal(t.Context().Err())
 	}
 	// Nobody took the job over: the record is still this holder's, so its word counts.

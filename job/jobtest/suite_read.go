@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"slipway/internal/pause"
 	"slipway/job"
 )
 
@@ -88,7 +89,7 @@ func followCanceled(t *testing.T, s *suite) {
 	}
 	got := make(chan []job.Event, 1)
 	go func() { defer close(got); got <- s.follow(id, true) }()
-	pause(t.Context(), 50*time.Millisecond) // let it wait, mostly; it must work either way
+	pause.For(t.Context(), 50*time.Millisecond) // let it wait, mostly; it must work either way
 	s.cancel(id, job.Cancel, job.StateQueued)
 	if all := <-got; len(all) != 1 || all[0].Kind != job.EventFinished || all[0].Outcome != job.Canceled || all[0].JobID != id {
 		t.Errorf("events: got %+v, want one finished, canceled", all)

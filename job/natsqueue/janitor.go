@@ -8,7 +8,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"slipway/job/natsqueue/internal/jsconn"
+	"slipway/internal/pause"
 )
 
 // janitorKey is held by the one worker that repairs. No worker's name can start with its first character.
@@ -30,7 +30,7 @@ type janitor struct {
 func (j *janitor) run(ctx context.Context) {
 	every := janitorEvery * j.q.cfg.Timing.AckWait
 	var s *sweep
-	for jsconn.Wait(ctx, every) {
+	for pause.For(ctx, every) {
 		s = j.tend(ctx, s, every)
 	}
 }

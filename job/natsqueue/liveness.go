@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"slipway/internal/pause"
 	"slipway/job"
 	"slipway/job/natsqueue/internal/jsconn"
 )
@@ -120,7 +121,7 @@ func (p *presence) claimName(ctx context.Context) error {
 		case seen == 0:
 			seen, since = seq, time.Now()
 		}
-		if !jsconn.Wait(ctx, 200*time.Millisecond) {
+		if !pause.For(ctx, 200*time.Millisecond) {
 			return context.Cause(ctx)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"slipway/internal/pause"
 	"slipway/job"
 	"slipway/job/natsqueue/internal/jsconn"
 )
@@ -156,7 +157,7 @@ func (r records) change(ctx context.Context, id job.ID, v version, edit func(*re
 			v, stale = fresh, 0
 			continue
 		}
-		if !jsconn.Wait(ctx, staleReadPause) {
+		if !pause.For(ctx, staleReadPause) {
 			return v, fmt.Errorf("%w: the NATS servers don't agree about job %s yet: %w", job.ErrUnavailable, id, err)
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	wsync "slipway/sync"
+
+	"slipway/internal/pause"
 )
 
 // Op is an operation of a store.
@@ -75,12 +77,8 @@ func (f *Fault) before(ctx context.Context) error {
 	if f.Run != nil {
 		f.Run()
 	}
-	if f.Delay > 0 {
-		select {
-		case <-time.After(f.Delay):
-		case <-ctx.Done():
-			return fmt.Errorf("%w: %w", wsync.ErrUnavailable, context.Cause(ctx))
-		}
+	if f.Delay > 0 && !pause.For(ctx, f.Delay) {
+		return fmt.Errorf("%w: %w", wsync.ErrUnavailable, context.Cause(ctx))
 	}
 	return f.Err
 }

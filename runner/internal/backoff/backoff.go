@@ -1,12 +1,7 @@
-// Package backoff holds the delays between two tries.
-//
-//	Delay (doubles) ─► Jittered (spread) ─► Pause (waits, or ends with a context)
+// Package backoff computes the delay between two tries: Delay doubles it, Jittered spreads it.
 package backoff
 
-import (
-	"context"
-	"time"
-)
+import "time"
 
 // Max bounds every delay that Delay returns.
 const Max = 5 * time.Minute
@@ -27,14 +22,4 @@ func Delay(first time.Duration, earlier int) time.Duration {
 // second. jitter is from [0, 1).
 func Jittered(d time.Duration, jitter float64) time.Duration {
 	return d/2 + time.Duration(float64(d/2)*jitter)
-}
-
-// Pause waits for d, or for the end of ctx.
-func Pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
 }

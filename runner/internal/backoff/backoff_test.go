@@ -1,9 +1,7 @@
 package backoff
 
 import (
-	"context"
 	"testing"
-	"testing/synctest"
 	"time"
 )
 
@@ -29,22 +27,4 @@ func TestJittered(t *testing.T) {
 			t.Errorf("jitter %v: got %s, want from 30s to 1m", jitter, got)
 		}
 	}
-}
-
-func TestPause(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
-		Pause(t.Context(), time.Minute)
-		if got := time.Since(began); got != time.Minute {
-			t.Errorf("took %s, want a minute", got)
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		began = time.Now()
-		Pause(ctx, time.Hour)
-		if got := time.Since(began); got != time.Second {
-			t.Errorf("took %s, want the second of the context", got)
-		}
-	})
 }

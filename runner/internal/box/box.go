@@ -10,7 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"slipway/container"
-	"slipway/runner/internal/backoff"
+	"slipway/internal/pause"
 	"slipway/runner/internal/verdict"
 )
 
@@ -139,8 +139,7 @@ func (b *Box) persist(ctx context.Context) error {
 		if err == nil {
 			return nil
 		}
-		backoff.Pause(ctx, delay)
-		if ctx.Err() != nil {
+		if !pause.For(ctx, delay) {
 			return err
 		}
 		delay = min(2*delay, maxRemoveBackoff)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"slipway/internal/hint"
+	"slipway/internal/pause"
 	"slipway/job"
 	"slipway/runner/internal/backoff"
 	"slipway/runner/internal/excerpt"
@@ -31,9 +32,9 @@ func (l *Loop) act(hold, ctx context.Context, a *loop.Action) (job.StepResult, e
 		again := err == nil && try < a.Step.Retry.Attempts && failed(r) && ctx.Err() == nil // else it was ended from outside
 		if again {
 			l.cfg.Observer.StepRetried()
-			backoff.Pause(ctx, backoff.Delay(a.Step.Retry.Backoff.Std(), try-1))
+			again = pause.For(ctx, backoff.Delay(a.Step.Retry.Backoff.Std(), try-1))
 		}
-		if again && ctx.Err() == nil {
+		if again {
 			out.log.close()
 			continue
 		}

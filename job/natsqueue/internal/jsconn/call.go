@@ -8,6 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"slipway/internal/pause"
 	"slipway/job"
 )
 
@@ -123,17 +124,5 @@ type Backoff struct{ last time.Duration }
 // Wait pauses, and reports whether ctx still runs.
 func (b *Backoff) Wait(ctx context.Context) bool {
 	b.last = min(max(2*b.last, firstBackoff), LastBackoff)
-	return Wait(ctx, b.last)
-}
-
-// Wait pauses for d and reports whether ctx still runs.
-func Wait(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return ctx.Err() == nil
-	case <-ctx.Done():
-		return false
-	}
+	return pause.For(ctx, b.last)
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"slipway/internal/pause"
 )
 
 // The probes use one right each, once, and leave nothing behind that lasts.
@@ -75,7 +77,7 @@ func (b Bucket) Probe(ctx context.Context, k string) error {
 		if time.Since(begin) > replicaTime {
 			return errors.New("a key that was just written is not there")
 		}
-		if !Wait(ctx, 50*time.Millisecond) {
+		if !pause.For(ctx, 50*time.Millisecond) {
 			return context.Cause(ctx)
 		}
 	}
