@@ -177,8 +177,9 @@ func TestDoctor_Timing(t *testing.T) {
 	for _, args := range [][]string{{"--timing-ack-wait", "2m"}, {"--setup", "--timing-ack-wait", "2m"}} {
 		found, _ := b.doctor(args...)
 		f := found["queue"]
-		if f.Status != fail || strings.Count(f.Detail, "timing.ack_wait") != 1 || !strings.Contains(f.Detail, "w1") || f.Advice != "" {
-			t.Errorf("%v: got %+v, want a failure that says all, once, without an advice of another cause", args, f)
+		if f.Status != fail || strings.Count(f.Detail, "timing.ack_wait") != 1 || !strings.Contains(f.Detail, "w1") ||
+			!strings.Contains(f.Advice, "same timing") || strings.Contains(f.Advice, "right") {
+			t.Errorf("%v: got %+v, want a failure that says all, once, and advises about the timing alone", args, f)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"slipway/internal/hint"
 	"slipway/internal/pause"
 	"slipway/job"
 	"slipway/job/natsqueue/internal/jsconn"
@@ -117,7 +118,8 @@ func (p *presence) claimName(ctx context.Context) error {
 			}
 			// Another process was faster, or the entry expired just now: look again after the pause.
 		case seen != 0 && seq != seen:
-			return fmt.Errorf("the name is in use by another process, started %s: give each worker its own (setting Worker)", w.StartedAt.Format(time.RFC3339))
+			return hint.With(fmt.Errorf("the name is in use by another process, started %s", w.StartedAt.Format(time.RFC3339)),
+				"give each worker a name of its own (setting Worker)")
 		case seen == 0:
 			seen, since = seq, time.Now()
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"slipway/internal/hint"
 	"slipway/job"
 )
 
@@ -112,5 +113,6 @@ func (c *Conn) mayChangeAckWait(ctx context.Context, have, want time.Duration) e
 	if err != nil || len(all) == 0 {
 		return err
 	}
-	return fmt.Errorf("the queue's ack_wait is %s, and worker %s relies on it; here Timing.AckWait (timing.ack_wait) is %s: give all workers of a queue the same timing, or change it while none runs", have, all[0].Name, want)
+	return hint.With(fmt.Errorf("the queue's ack_wait is %s, and worker %s relies on it; here Timing.AckWait (timing.ack_wait) is %s", have, all[0].Name, want),
+		"give all workers of a queue the same timing, or change it while none runs")
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"slipway/internal/hint"
 	"slipway/job"
 	"slipway/job/natsqueue/internal/jsconn"
 )
@@ -47,7 +48,8 @@ func (c *Client) newToken(j *job.Job) (token, error) {
 		return token{}, err
 	}
 	if limit := c.maxSpec(); len(spec) > limit {
-		return token{}, fmt.Errorf("the encoded job has %d bytes, and this NATS server takes %d: move content into inputs with a key, or raise the server's max_payload", len(spec), limit)
+		return token{}, hint.With(fmt.Errorf("the encoded job has %d bytes, and this NATS server takes %d", len(spec), limit),
+			"move content into inputs with a key, or raise the server's max_payload")
 	}
 	t := token{id: id, queue: queueOf(j.Queue), priority: priorityOf(j.Priority), spec: spec, submittedAt: time.Now()}
 	if !queueName.MatchString(t.queue) {

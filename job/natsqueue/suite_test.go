@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/goleak"
 
+	"slipway/internal/hint"
 	"slipway/job"
 	"slipway/job/jobtest"
 	"slipway/job/natsqueue"
@@ -225,14 +226,15 @@ func makeJob() *job.Job {
 	return &job.Job{ID: job.NewID(), Name: "test", Image: "busybox", Steps: []job.Step{{Run: "true"}}}
 }
 
+// contains looks for parts in the text and the hint of err.
 func contains(t testing.TB, err error, parts ...string) {
 	t.Helper()
 	if err == nil {
 		t.Fatalf("got no error, want one with %q", parts)
 	}
 	for _, p := range parts {
-		if !strings.Contains(err.Error(), p) {
-			t.Errorf("error %q: want %q in it", err, p)
+		if text := hint.Text(err); !strings.Contains(text, p) {
+			t.Errorf("error %q: want %q in it", text, p)
 		}
 	}
 }

@@ -11,10 +11,11 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/smithy-go"
 
+	"slipway/internal/hint"
 	wsync "slipway/sync"
 )
 
-// wrap says what was done, what kind of error came of it, and which setting to look at.
+// wrap says what was done and what kind of error came of it. Its hint says which setting to look at.
 func (s *Store) wrap(ctx context.Context, verb, key string, err error) error {
 	if err == nil {
 		return nil
@@ -27,14 +28,17 @@ func (s *Store) wrap(ctx context.Context, verb, key string, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return fmt.Errorf("%s: %w: %w", where, wsync.ErrUnavailable, cause)
 	}
-	advice, kind := classify(err)
+	fact, advice, kind := classify(err)
 	if kind == nil {
 		return fmt.Errorf("%s: %w", where, &briefError{err})
 	}
 	if kind == wsync.ErrNotFound || kind == wsync.ErrPrecondition { //nolint:errorlint // classify returns sentinels
 		return fmt.Errorf("%s: %w", what, kind)
 	}
-	return fmt.Errorf("%s: %w (%s): %w", where, kind, advice, &briefError{err})
+	if fact != "" {
+		where += ": " + fact
+	}
+	return hint.With(fmt.Errorf("%s: %w: %w", where, kind, &briefError{err}), "%s", advice)
 }
 
 // briefError says the cause alone. The SDK's own text tells each of its layers, with the URL and ids of a hundred characters.
@@ -59,37 +63,39 @@ func (e *briefError) Error() string {
 // Unwrap returns the SDK's error.
 func (e *briefError) Unwrap() error { return e.sdk }
 
-// classify turns an error of the SDK into a sentinel and a next step. No kind: none fits.
-func classify(err error) (advice string, kind error) {
+// classify turns an error of the SDK into a sentinel, with what else is known of the cause, and a hint. No kind: none fits.
+func classify(err error) (fact, advice string, kind error) {
 	if api, ok := errors.AsType[smithy.APIError](err); ok {
 		switch api.ErrorCode() {
 		case "NoSuchBucket":
-			return "check the bucket setting, or create the bucket", wsync.ErrNoBucket
+			return "", "check the bucket setting, or create the bucket", wsync.ErrNoBucket
 		case "NoSuchKey", "NotFound":
-			return "", wsync.ErrNotFound
+			return "", "", wsync.ErrNotFound
 		case "PreconditionFailed", "ConditionalRequestConflict":
-			return "", wsync.ErrPrecondition
+			return "", "", wsync.ErrPrecondition
 		case "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "XAdminUserNotFound", "ExpiredToken", "InvalidToken", "AccountProblem":
-			return "check the access key and the secret key, and their rights on the bucket", wsync.ErrDenied
+			return "", checkKeys, wsync.ErrDenied
 		case "RequestTimeTooSkewed":
-			return "set this machine's clock", wsync.ErrDenied
+			return "this machine's clock is not the server's", "set this machine's clock", wsync.ErrDenied
 		}
 	}
 	resp, ok := errors.AsType[*awshttp.ResponseError](err)
 	switch {
 	case !ok || resp.Response == nil || resp.HTTPStatusCode() == 0:
-		return "check the endpoint setting, and that the server is up", wsync.ErrUnavailable
+		return "", "check the endpoint setting, and that the server is up", wsync.ErrUnavailable
 	case resp.HTTPStatusCode() == http.StatusNotFound:
-		return "", wsync.ErrNotFound
+		return "", "", wsync.ErrNotFound
 	case resp.HTTPStatusCode() == http.StatusPreconditionFailed:
-		return "", wsync.ErrPrecondition
+		return "", "", wsync.ErrPrecondition
 	case resp.HTTPStatusCode() == http.StatusForbidden, resp.HTTPStatusCode() == http.StatusUnauthorized:
-		return "check the access key and the secret key, and their rights on the bucket", wsync.ErrDenied
+		return "", checkKeys, wsync.ErrDenied
 	case resp.HTTPStatusCode() >= 500, resp.HTTPStatusCode() == http.StatusTooManyRequests, resp.HTTPStatusCode() == http.StatusConflict:
-		return "the server is up but not well: see its log", wsync.ErrUnavailable
+		return "the server is up but not well", "see the server's log", wsync.ErrUnavailable
 	}
-	return "", nil
+	return "", "", nil
 }
+
+const checkKeys = "check the access key and the secret key, and their rights on the bucket"
 
 // isStatus tells whether a server answered with that status.
 func isStatus(err error, status int) bool {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"slipway/devserver"
+	"slipway/internal/hint"
 	wsync "slipway/sync"
 	"slipway/sync/s3store"
 	"slipway/sync/wsynctest"
@@ -75,7 +76,8 @@ func TestWrongSum(t *testing.T) {
 	}
 }
 
-// TestErrorsName: each wrong setting gets its kind of error, and a message of one line that names the setting and the cause.
+// TestErrorsName: each wrong setting gets its kind of error, a message of one line that says the cause, and a hint that names
+// the setting.
 func TestErrorsName(t *testing.T) {
 	g := gateway(t)
 	open(t, g.Endpoint, g.AccessKey, g.SecretKey)
@@ -99,15 +101,15 @@ func TestErrorsName(t *testing.T) {
 			}
 			defer s.Close()
 			_, err = s.Put(t.Context(), "k", strings.NewReader("x"), 1, wsync.PutOptions{IfNoneMatch: true})
-			if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.names) {
-				t.Errorf("got error %v, want %v that names the %s", err, c.want, c.names)
+			if !errors.Is(err, c.want) || !strings.Contains(hint.Of(err), c.names) {
+				t.Errorf("got error %v, want %v with a hint that names the %s", err, c.want, c.names)
 			}
 			if _, err = s.Get(t.Context(), "k"); !errors.Is(err, c.want) {
 				t.Errorf("get: got error %v, want %v", err, c.want)
 			}
 			err = s.SelfTest(t.Context())
-			if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.names) || !strings.Contains(err.Error(), cfg.Endpoint) {
-				t.Errorf("self-test: got error %v, want %v that names the %s and the endpoint", err, c.want, c.names)
+			if !errors.Is(err, c.want) || !strings.Contains(hint.Of(err), c.names) || !strings.Contains(err.Error(), cfg.Endpoint) {
+				t.Errorf("self-test: got error %v, want %v that names the endpoint, with a hint that names the %s", err, c.want, c.names)
 			}
 			const most = 400
 			if text := err.Error(); len(text) > most || strings.ContainsAny(text, "\n") || strings.Contains(text, "RequestID") {

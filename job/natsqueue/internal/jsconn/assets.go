@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"slipway/internal/hint"
 )
 
 // Ensure makes the stream, or brings it to the rules of want. The limits of a stream that exists stay as they are: a
@@ -115,7 +117,7 @@ func (s Stream) findConsumer(ctx context.Context, retry retrier, op, name string
 		return err
 	})
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return nil, fmt.Errorf("%w: run Setup first", err)
+		return nil, hint.With(err, "run Setup first")
 	}
 	return found, err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"slipway/internal/hint"
 	"slipway/job"
 )
 
@@ -103,14 +104,16 @@ func (c *Conn) options(ctx context.Context, o Options) []nats.Option {
 	return opts
 }
 
-// explainDial names the setting that an error of the first connect is about.
+// explainDial says where an error of the first connect comes from, and hints at the setting that it is about.
 func explainDial(err error, o Options) error {
 	where := redacted(o)
 	switch {
 	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked):
-		return fmt.Errorf("%w: the server at %s refused the credentials: check CredsFile (%q) or the user in URL: %w", job.ErrUnavailable, where, o.CredsFile, err)
+		return hint.With(fmt.Errorf("%w: the server at %s refused the credentials: %w", job.ErrUnavailable, where, err),
+			"check CredsFile (%q) or the user in URL", o.CredsFile)
 	case errors.Is(err, nats.ErrNoServers), errors.Is(err, nats.ErrTimeout):
-		return fmt.Errorf("%w: no NATS server answers at URL %s: is it running, and is the address right? %w", job.ErrUnavailable, where, err)
+		return hint.With(fmt.Errorf("%w: no NATS server answers at URL %s: %w", job.ErrUnavailable, where, err),
+			"is it running, and is the address right?")
 	}
 	return fmt.Errorf("%w: URL %s: %w", job.ErrUnavailable, where, err)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"slipway/internal/hint"
 	"slipway/job"
 )
 
@@ -41,10 +42,11 @@ type MissingError struct {
 	err error
 }
 
-// Error names the missing thing, and says what makes it.
-func (e *MissingError) Error() string {
-	return fmt.Sprintf("look at %s %s: %v: start a worker whose user may create it, or call Setup", e.Kind, e.Name, e.err)
-}
+// Error names the missing thing.
+func (e *MissingError) Error() string { return fmt.Sprintf("look at %s %s: %v", e.Kind, e.Name, e.err) }
+
+// Hint says what makes it.
+func (e *MissingError) Hint() string { return "start a worker whose user may create it, or call Setup" }
 
 // Unwrap returns the server's answer.
 func (e *MissingError) Unwrap() error { return e.err }
@@ -99,10 +101,10 @@ func Transient(err error) bool {
 	return !errors.Is(err, nats.ErrMaxPayload) && !errors.Is(err, jetstream.ErrMsgNotFound)
 }
 
-// noJetStream says what to do about a server that runs without JetStream.
+// noJetStream hints at what to do about a server that runs without JetStream.
 func noJetStream(err error) error {
 	if errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
-		return fmt.Errorf("%w: start nats-server with -js, or enable JetStream for this account", err)
+		return hint.With(err, "start nats-server with -js, or enable JetStream for this account")
 	}
 	return err
 }
