@@ -70,7 +70,7 @@ func (b *sandbox) createAnew(ctx context.Context) error {
 	if err := b.p.destroyInTurn(ctx, b.Info().ID); err != nil {
 		return err
 	}
-	if err := b.p.redeliver(ctx); err != nil {
+	if err := b.p.delivery.redeliver(ctx); err != nil {
 		return err
 	}
 	return b.createOnce(ctx)

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/containerd/errdefs"
+	mobycontainer "github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/client"
 
 	"slipway/container"
 )
@@ -24,8 +26,11 @@ const (
 
 var errDeadline = errors.New("no answer within the call's own deadline")
 
+// api speaks to one engine. Its calls end, and their errors have types.
+type api struct{ cli *client.Client }
+
 // call makes one request with a deadline of its own and types its error.
-func (p *Provider) call(ctx context.Context, verb string, limit time.Duration, fn func(context.Context) error) error {
+func (a api) call(ctx context.Context, verb string, limit time.Duration, fn func(context.Context) error) error {
 	limited, cancel := context.WithTimeoutCause(ctx, limit, errDeadline)
 	defer cancel()
 	err := fn(limited)
@@ -36,9 +41,9 @@ func (p *Provider) call(ctx context.Context, verb string, limit time.Duration, f
 	case ctx.Err() != nil:
 		return fmt.Errorf("%s: %w", verb, context.Cause(ctx))
 	case limited.Err() != nil:
-		return p.unavailable(verb, fmt.Errorf("no answer within %v", limit))
+		return a.unavailable(verb, fmt.Errorf("no answer within %v", limit))
 	case !answered(err):
-		return p.unavailable(verb, err)
+		return a.unavailable(verb, err)
 	}
 	return fmt.Errorf("%s: %w", verb, err)
 }
@@ -53,9 +58,18 @@ func answered(err error) bool {
 
 // unavailable is the error of an engine that does not answer, with advice. It keeps the text of err, not its
 // type: a call's own deadline must not look like the caller's.
-func (p *Provider) unavailable(verb string, err error) error {
+func (a api) unavailable(verb string, err error) error {
 	return fmt.Errorf("%s: %w at %s: %s; start it, or name another one with DOCKER_HOST or the worker's docker host setting",
-		verb, container.ErrEngineUnavailable, p.cli.DaemonHost(), err.Error())
+		verb, container.ErrEngineUnavailable, a.cli.DaemonHost(), err.Error())
+}
+
+func (a api) inspect(ctx context.Context, name string) (mobycontainer.InspectResponse, error) {
+	var res client.ContainerInspectResult
+	err := a.call(ctx, "inspect box "+name, inspectTimeout, func(ctx context.Context) (err error) {
+		res, err = a.cli.ContainerInspect(ctx, name, client.ContainerInspectOptions{})
+		return err
+	})
+	return res.Container, err
 }
 
 // detached returns a context for cleanup: it lives for limit, also after ctx has ended.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"sync"
 	"time"
 
 	"github.com/containerd/errdefs"
@@ -40,25 +41,36 @@ const (
 	exitLast  = 74
 )
 
+// delivery puts the supervisor onto the engine.
+type delivery struct {
+	api
+	volumePrefix          string // volumePrefix; a test sets its own
+	runtime, cgroupParent string // as in Config
+	fills                 singleFlight[string, engineFacts]
+
+	mu    sync.Mutex
+	facts *engineFacts // nil until the supervisor's volume was found or filled
+}
+
 // delivered returns where the supervisor's volume is, filling it if this engine does not have it.
-func (p *Provider) delivered(ctx context.Context) (engineFacts, error) {
-	p.mu.Lock()
-	known := p.facts
-	p.mu.Unlock()
+func (d *delivery) delivered(ctx context.Context) (engineFacts, error) {
+	d.mu.Lock()
+	known := d.facts
+	d.mu.Unlock()
 	if known != nil {
 		return *known, nil
 	}
-	return p.fills.do(ctx, "", nil, func(ctx context.Context, _ func(string)) (engineFacts, error) {
-		return p.deliver(ctx, false)
+	return d.fills.do(ctx, "", nil, func(ctx context.Context, _ func(string)) (engineFacts, error) {
+		return d.deliver(ctx, false)
 	})
 }
 
 // redeliver checks the volume after a box did not come up: a worker or an engine
 // that died may have left it half filled, another worker may be filling it right now, and an
 // operator may have pruned it (an engine then makes an empty one without an error).
-func (p *Provider) redeliver(ctx context.Context) error {
-	_, err := p.fills.do(ctx, "again", nil, func(ctx context.Context, _ func(string)) (engineFacts, error) {
-		return p.deliver(ctx, true)
+func (d *delivery) redeliver(ctx context.Context) error {
+	_, err := d.fills.do(ctx, "again", nil, func(ctx context.Context, _ func(string)) (engineFacts, error) {
+		return d.deliver(ctx, true)
 	})
 	return err
 }
@@ -66,18 +78,18 @@ func (p *Provider) redeliver(ctx context.Context) error {
 // supervisorImage names one build of the supervisor on an engine: the volume, and the image that fills it.
 type supervisorImage struct{ arch, volume, tag string }
 
-func (p *Provider) deliver(ctx context.Context, doubt bool) (engineFacts, error) {
+func (d *delivery) deliver(ctx context.Context, doubt bool) (engineFacts, error) {
 	var v client.ServerVersionResult
-	err := p.call(ctx, "ask engine's architecture", inspectTimeout, func(ctx context.Context) (err error) {
-		v, err = p.cli.ServerVersion(ctx, client.ServerVersionOptions{})
+	err := d.call(ctx, "ask engine's architecture", inspectTimeout, func(ctx context.Context) (err error) {
+		v, err = d.cli.ServerVersion(ctx, client.ServerVersionOptions{})
 		return err
 	})
 	if err != nil {
 		return engineFacts{}, err
 	}
 	var info client.SystemInfoResult
-	err = p.call(ctx, "ask engine's processors", infoTimeout, func(ctx context.Context) (err error) {
-		info, err = p.cli.Info(ctx, client.InfoOptions{})
+	err = d.call(ctx, "ask engine's processors", infoTimeout, func(ctx context.Context) (err error) {
+		info, err = d.cli.Info(ctx, client.InfoOptions{})
 		return err
 	})
 	if err != nil {
@@ -88,38 +100,38 @@ func (p *Provider) deliver(ctx context.Context, doubt bool) (engineFacts, error)
 		return engineFacts{}, fmt.Errorf("deliver supervisor: %w", err)
 	}
 	short := digest[:12]
-	what := supervisorImage{arch: v.Arch, volume: p.volumePrefix + short, tag: fillImage + ":" + short}
-	at, err := p.findVolume(ctx, what.volume)
+	what := supervisorImage{arch: v.Arch, volume: d.volumePrefix + short, tag: fillImage + ":" + short}
+	at, err := d.findVolume(ctx, what.volume)
 	switch {
 	case doubt || errdefs.IsNotFound(err):
-		if err = p.fill(ctx, what); err == nil {
-			at, err = p.findVolume(ctx, what.volume)
+		if err = d.fill(ctx, what); err == nil {
+			at, err = d.findVolume(ctx, what.volume)
 		}
 	case err == nil:
-		err = p.tidy(ctx, what)
+		err = d.tidy(ctx, what)
 	}
 	if err != nil {
 		return engineFacts{}, fmt.Errorf("deliver supervisor: %w", err)
 	}
-	at.runtime, at.cgroupParent, at.cpus = p.cfg.Runtime, p.cfg.CgroupParent, info.Info.NCPU
-	p.mu.Lock()
-	p.facts = &at
-	p.mu.Unlock()
+	at.runtime, at.cgroupParent, at.cpus = d.runtime, d.cgroupParent, info.Info.NCPU
+	d.mu.Lock()
+	d.facts = &at
+	d.mu.Unlock()
 	return at, nil
 }
 
 // tidy removes the container and the image of a worker that died while it filled the volume.
-func (p *Provider) tidy(ctx context.Context, what supervisorImage) error {
-	if err := p.dropStaleFiller(ctx, what.volume); err != nil {
+func (d *delivery) tidy(ctx context.Context, what supervisorImage) error {
+	if err := d.dropStaleFiller(ctx, what.volume); err != nil {
 		return err
 	}
-	return p.dropFillImage(ctx, what.tag)
+	return d.dropFillImage(ctx, what.tag)
 }
 
-func (p *Provider) findVolume(ctx context.Context, name string) (engineFacts, error) {
+func (d *delivery) findVolume(ctx context.Context, name string) (engineFacts, error) {
 	at := engineFacts{volume: name}
-	err := p.call(ctx, "inspect volume "+name, inspectTimeout, func(ctx context.Context) error {
-		res, err := p.cli.VolumeInspect(ctx, name, client.VolumeInspectOptions{})
+	err := d.call(ctx, "inspect volume "+name, inspectTimeout, func(ctx context.Context) error {
+		res, err := d.cli.VolumeInspect(ctx, name, client.VolumeInspectOptions{})
 		if err == nil && res.Volume.Mountpoint != "" {
 			at.hostsFile = path.Join(res.Volume.Mountpoint, "hosts")
 		}
@@ -130,19 +142,19 @@ func (p *Provider) findVolume(ctx context.Context, name string) (engineFacts, er
 
 // fill makes the volume, or checks the one that is there and makes it anew if it is bad. The
 // container's fixed name is the lock between workers; the copy is done when its creation returns.
-func (p *Provider) fill(ctx context.Context, what supervisorImage) (err error) {
+func (d *delivery) fill(ctx context.Context, what supervisorImage) (err error) {
 	defer func() {
 		clean, cancel := detached(ctx, removeTimeout)
 		defer cancel()
-		err = errors.Join(err, p.dropFillImage(clean, what.tag))
+		err = errors.Join(err, d.dropFillImage(clean, what.tag))
 	}()
 	for range 2 {
-		ok, err := p.fillOnce(ctx, what)
+		ok, err := d.fillOnce(ctx, what)
 		if err != nil || ok {
 			return err
 		}
-		err = p.call(ctx, "remove damaged volume "+what.volume, removeTimeout, func(ctx context.Context) error {
-			_, err := p.cli.VolumeRemove(ctx, what.volume, client.VolumeRemoveOptions{})
+		err = d.call(ctx, "remove damaged volume "+what.volume, removeTimeout, func(ctx context.Context) error {
+			_, err := d.cli.VolumeRemove(ctx, what.volume, client.VolumeRemoveOptions{})
 			return err
 		})
 		if err != nil && !errdefs.IsNotFound(err) {
@@ -153,19 +165,19 @@ func (p *Provider) fill(ctx context.Context, what supervisorImage) (err error) {
 }
 
 // fillOnce reports whether the supervisor runs from the volume.
-func (p *Provider) fillOnce(ctx context.Context, what supervisorImage) (ok bool, err error) {
-	id, err := p.createFiller(ctx, what)
+func (d *delivery) fillOnce(ctx context.Context, what supervisorImage) (ok bool, err error) {
+	id, err := d.createFiller(ctx, what)
 	if err != nil {
 		return false, err
 	}
 	defer func() {
 		clean, cancel := detached(ctx, removeTimeout)
 		defer cancel()
-		err = errors.Join(err, p.destroy(clean, id))
+		err = errors.Join(err, d.destroy(clean, id))
 	}()
-	wait := p.cli.ContainerWait(ctx, id, client.ContainerWaitOptions{Condition: mobycontainer.WaitConditionNextExit})
-	err = p.call(ctx, "start supervisor's check", startTimeout, func(ctx context.Context) error {
-		_, err := p.cli.ContainerStart(ctx, id, client.ContainerStartOptions{})
+	wait := d.cli.ContainerWait(ctx, id, client.ContainerWaitOptions{Condition: mobycontainer.WaitConditionNextExit})
+	err = d.call(ctx, "start supervisor's check", startTimeout, func(ctx context.Context) error {
+		_, err := d.cli.ContainerStart(ctx, id, client.ContainerStartOptions{})
 		return err
 	})
 	if err != nil && !errors.Is(err, container.ErrEngineUnavailable) && ctx.Err() == nil {
@@ -178,9 +190,9 @@ func (p *Provider) fillOnce(ctx context.Context, what supervisorImage) (ok bool,
 	case res := <-wait.Result:
 		return res.StatusCode >= exitFirst && res.StatusCode <= exitLast, nil
 	case err := <-wait.Error:
-		return false, p.unavailable("wait for supervisor's check", err)
+		return false, d.unavailable("wait for supervisor's check", err)
 	case <-time.After(startTimeout):
-		return false, p.unavailable("wait for supervisor's check", errDeadline)
+		return false, d.unavailable("wait for supervisor's check", errDeadline)
 	case <-ctx.Done():
 		return false, context.Cause(ctx)
 	}
@@ -188,10 +200,10 @@ func (p *Provider) fillOnce(ctx context.Context, what supervisorImage) (ok bool,
 
 // createFiller returns the container that mounts the volume over the image's copy
 // of the supervisor. It waits while another worker has one.
-func (p *Provider) createFiller(ctx context.Context, what supervisorImage) (id string, err error) {
+func (d *delivery) createFiller(ctx context.Context, what supervisorImage) (id string, err error) {
 	for range fillTries {
-		err = p.call(ctx, "create supervisor's volume", createTimeout, func(ctx context.Context) error {
-			res, err := p.cli.ContainerCreate(ctx, fillRequest(what))
+		err = d.call(ctx, "create supervisor's volume", createTimeout, func(ctx context.Context) error {
+			res, err := d.cli.ContainerCreate(ctx, fillRequest(what))
 			id = res.ID
 			return err
 		})
@@ -199,9 +211,9 @@ func (p *Provider) createFiller(ctx context.Context, what supervisorImage) (id s
 		case err == nil:
 			return id, nil
 		case errdefs.IsNotFound(err): // never loaded, or another worker has just removed it
-			err = p.loadFillImage(ctx, what)
+			err = d.loadFillImage(ctx, what)
 		case errdefs.IsConflict(err):
-			err = p.waitForFiller(ctx, what.volume)
+			err = d.waitForFiller(ctx, what.volume)
 		}
 		if err != nil {
 			return "", err
@@ -228,15 +240,15 @@ func fillRequest(what supervisorImage) client.ContainerCreateOptions {
 	}
 }
 
-func (p *Provider) waitForFiller(ctx context.Context, name string) error {
+func (d *delivery) waitForFiller(ctx context.Context, name string) error {
 	if !pause.For(ctx, fillPause) {
 		return context.Cause(ctx)
 	}
-	return p.dropStaleFiller(ctx, name)
+	return d.dropStaleFiller(ctx, name)
 }
 
-func (p *Provider) dropStaleFiller(ctx context.Context, name string) error {
-	c, err := p.inspect(ctx, name)
+func (d *delivery) dropStaleFiller(ctx context.Context, name string) error {
+	c, err := d.inspect(ctx, name)
 	if errdefs.IsNotFound(err) { // gone, or still being made and not to be seen yet
 		return nil
 	}
@@ -244,12 +256,12 @@ func (p *Provider) dropStaleFiller(ctx context.Context, name string) error {
 		return err
 	}
 	if made, err := time.Parse(time.RFC3339Nano, c.Created); err == nil && time.Since(made) > staleFill {
-		return p.destroy(ctx, c.ID)
+		return d.destroy(ctx, c.ID)
 	}
 	return nil
 }
 
-func (p *Provider) loadFillImage(ctx context.Context, what supervisorImage) error {
+func (d *delivery) loadFillImage(ctx context.Context, what supervisorImage) error {
 	box, err := supervisor.Binary(what.arch)
 	if err != nil {
 		return fmt.Errorf("deliver supervisor: %w", err)
@@ -258,8 +270,8 @@ func (p *Provider) loadFillImage(ctx context.Context, what supervisorImage) erro
 	if err != nil {
 		return err
 	}
-	return p.call(ctx, "load supervisor's image", loadTimeout, func(ctx context.Context) error {
-		res, err := p.cli.ImageLoad(ctx, bytes.NewReader(archive), client.ImageLoadWithQuiet(true))
+	return d.call(ctx, "load supervisor's image", loadTimeout, func(ctx context.Context) error {
+		res, err := d.cli.ImageLoad(ctx, bytes.NewReader(archive), client.ImageLoadWithQuiet(true))
 		if err != nil {
 			return err
 		}
@@ -270,9 +282,9 @@ func (p *Provider) loadFillImage(ctx context.Context, what supervisorImage) erro
 
 // dropFillImage removes the image that filled the volume. If another worker uses it, or has removed it already, that
 // is no error: the last worker removes it.
-func (p *Provider) dropFillImage(ctx context.Context, tag string) error {
-	err := p.call(ctx, "remove supervisor's image", removeTimeout, func(ctx context.Context) error {
-		_, err := p.cli.ImageRemove(ctx, tag, client.ImageRemoveOptions{})
+func (d *delivery) dropFillImage(ctx context.Context, tag string) error {
+	err := d.call(ctx, "remove supervisor's image", removeTimeout, func(ctx context.Context) error {
+		_, err := d.cli.ImageRemove(ctx, tag, client.ImageRemoveOptions{})
 		return err
 	})
 	if errdefs.IsNotFound(err) || errdefs.IsConflict(err) {

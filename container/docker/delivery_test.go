@@ -20,7 +20,7 @@ import (
 func fresh(t *testing.T) (e engine, what supervisorImage) {
 	t.Helper()
 	e = setup(t)
-	e.volumePrefix = name() + "-"
+	e.delivery.volumePrefix = name() + "-"
 	eng, err := e.Engine(e.ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -29,7 +29,7 @@ func fresh(t *testing.T) (e engine, what supervisorImage) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	what = supervisorImage{arch: eng.Arch, volume: e.volumePrefix + digest[:12], tag: fillImage + ":" + digest[:12]}
+	what = supervisorImage{arch: eng.Arch, volume: e.delivery.volumePrefix + digest[:12], tag: fillImage + ":" + digest[:12]}
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(e.ctx)
 		_, err := e.cli.VolumeRemove(ctx, what.volume, client.VolumeRemoveOptions{})
@@ -108,7 +108,7 @@ func TestDeliver(t *testing.T) {
 			}
 		}},
 		{"a filler whose worker died", func(t *testing.T, e engine, what supervisorImage) {
-			if _, err := e.createFiller(e.ctx, what); err != nil {
+			if _, err := e.delivery.createFiller(e.ctx, what); err != nil {
 				t.Fatal(err)
 			}
 			if err := e.dropStaleFillers(t, what); err != nil {
@@ -137,7 +137,7 @@ func (e engine) dropStaleFillers(t *testing.T, what supervisorImage) error {
 	if err != nil {
 		return err
 	}
-	if err := e.dropStaleFiller(e.ctx, what.volume); err != nil {
+	if err := e.delivery.dropStaleFiller(e.ctx, what.volume); err != nil {
 		return err
 	}
 	if _, err := e.inspect(e.ctx, what.volume); err != nil {
@@ -155,7 +155,7 @@ func TestDeliverRace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.volumePrefix = e.volumePrefix
+		p.delivery.volumePrefix = e.delivery.volumePrefix
 		wg.Go(func() {
 			defer func() { _ = p.Close() }()
 			engine{p, e.ctx, e.image}.works(t)
@@ -171,8 +171,8 @@ func TestPruneVolumes(t *testing.T) {
 	e, what := fresh(t)
 	e.works(t)
 	old := what
-	old.volume = e.volumePrefix + "000000000000"
-	if err := e.fill(e.ctx, old); err != nil {
+	old.volume = e.delivery.volumePrefix + "000000000000"
+	if err := e.delivery.fill(e.ctx, old); err != nil {
 		t.Fatal(err)
 	}
 	got, err := e.PruneVolumes(e.ctx)

@@ -5,6 +5,9 @@
 //	Start  ── attach (stdin is the dead-man line), start, greet ──► supervisor.Session
 //	Remove ── drop the line, wait; still there: kill and remove ──► really gone
 //
+// Provider holds the boxes. What it rests on has types of its own: api (calls with deadlines and typed errors), puller
+// (images), delivery (the supervisor's volume).
+//
 // # What it leaves on an engine
 //
 // One read-only volume per build of the supervisor, slipway-supervisor-<digest>, which

@@ -7,21 +7,16 @@ import (
 	"time"
 
 	"github.com/containerd/errdefs"
-	mobycontainer "github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 
 	"slipway/container"
-	"slipway/internal/pause"
 )
 
 const (
 	// leaveTime is how long a box may take to end by itself: its supervisor wipes the workspace
 	// without deep recursion, which an engine can't.
-	leaveTime   = 10 * time.Second
-	promptTime  = time.Second
-	removeTries = 3
-	removePause = 200 * time.Millisecond
-	pollGone    = 10 * time.Millisecond
+	leaveTime  = 10 * time.Second
+	promptTime = time.Second
 )
 
 // Create makes a box. See container.Provider.
@@ -49,14 +44,14 @@ func (b *sandbox) create(ctx context.Context) error {
 	if err == nil || ctx.Err() != nil || !errdefs.IsInvalidArgument(err) {
 		return err
 	}
-	if again := b.p.redeliver(ctx); again != nil {
+	if again := b.p.delivery.redeliver(ctx); again != nil {
 		return errors.Join(err, again)
 	}
 	return b.createOnce(ctx)
 }
 
 func (b *sandbox) createOnce(ctx context.Context) error {
-	at, err := b.p.delivered(ctx)
+	at, err := b.p.delivery.delivered(ctx)
 	if err != nil {
 		return err
 	}
@@ -171,65 +166,4 @@ func (p *Provider) destroyInTurn(ctx context.Context, id string) error {
 	}
 	defer p.leave()
 	return p.destroy(ctx, id)
-}
-
-// destroy kills and removes a container with its anonymous volumes, and returns
-// when it is really gone: an engine answers "in progress" to all but the first of
-// several removals, and forgets the container at the end of it.
-func (p *Provider) destroy(ctx context.Context, id string) error {
-	var err error
-	for range removeTries {
-		err = p.call(ctx, "remove box "+id, removeTimeout, func(ctx context.Context) error {
-			_, err := p.cli.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
-			return err
-		})
-		if errdefs.IsNotFound(err) {
-			return nil
-		}
-		if err == nil || errdefs.IsConflict(err) {
-			if err = p.waitGone(ctx, id, removeTimeout); err == nil {
-				return nil
-			}
-		}
-		if !pause.For(ctx, removePause) {
-			return err
-		}
-	}
-	return err
-}
-
-// waitGone returns nil once the engine does not know the container any more.
-func (p *Provider) waitGone(ctx context.Context, id string, limit time.Duration) error {
-	err := p.call(ctx, "wait for the end of box "+id, limit, func(ctx context.Context) error {
-		wait := p.cli.ContainerWait(ctx, id, client.ContainerWaitOptions{Condition: mobycontainer.WaitConditionRemoved})
-		select {
-		case <-wait.Result:
-			return nil
-		case err := <-wait.Error:
-			return err
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	})
-	if errdefs.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	for range 10 {
-		if _, err = p.inspect(ctx, id); err != nil {
-			break
-		}
-		if !pause.For(ctx, pollGone) {
-			return fmt.Errorf("wait for the end of box %s: %w", id, context.Cause(ctx))
-		}
-	}
-	if errdefs.IsNotFound(err) {
-		return nil
-	}
-	if err == nil {
-		return fmt.Errorf("remove box %s: it is still there", id)
-	}
-	return err
 }

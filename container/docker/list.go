@@ -57,15 +57,6 @@ func (p *Provider) List(ctx context.Context, labels map[string]string) ([]contai
 	return infos, nil
 }
 
-func (p *Provider) inspect(ctx context.Context, name string) (mobycontainer.InspectResponse, error) {
-	var res client.ContainerInspectResult
-	err := p.call(ctx, "inspect box "+name, inspectTimeout, func(ctx context.Context) (err error) {
-		res, err = p.cli.ContainerInspect(ctx, name, client.ContainerInspectOptions{})
-		return err
-	})
-	return res.Container, err
-}
-
 func ours(c mobycontainer.InspectResponse) bool {
 	return c.Config != nil && c.State != nil && c.Config.Labels[container.LabelProduct] == container.Product
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"runtime"
-	"sync"
 	"time"
 
 	"github.com/moby/moby/client"
@@ -39,16 +38,11 @@ type Auth struct {
 
 // Provider makes boxes on one engine. It is a container.Provider.
 type Provider struct {
-	cli       *client.Client
-	cfg       Config
+	api
 	lifecycle chan struct{} // holds one element for each running create, start or remove
+	puller    puller
 	pulls     singleFlight[pullKey, container.Image]
-	fills     singleFlight[string, engineFacts]
-
-	volumePrefix string // volumePrefix; a test sets its own
-
-	mu    sync.Mutex
-	facts *engineFacts // nil until the supervisor's volume was found or filled
+	delivery  delivery
 }
 
 var _ container.Provider = (*Provider)(nil)
@@ -76,7 +70,12 @@ func New(cfg Config) (*Provider, error) {
 	if err != nil {
 		return nil, fmt.Errorf("set up docker client (DOCKER_HOST, docker host): %w", err)
 	}
-	return &Provider{cli: cli, cfg: cfg, lifecycle: make(chan struct{}, cfg.Parallel), volumePrefix: volumePrefix}, nil
+	a := api{cli}
+	return &Provider{
+		api: a, lifecycle: make(chan struct{}, cfg.Parallel),
+		puller:   puller{api: a, auth: cfg.Auth, stall: cfg.PullStall},
+		delivery: delivery{api: a, volumePrefix: volumePrefix, runtime: cfg.Runtime, cgroupParent: cfg.CgroupParent},
+	}, nil
 }
 
 // CheckHost tells whether host can be the address of an engine. Its error says what is wanted.
@@ -102,7 +101,7 @@ func CheckHost(host string) error {
 // Close releases the connections to the engine. Boxes are not touched. No method may be running or follow.
 func (p *Provider) Close() error {
 	p.pulls.wait()
-	p.fills.wait()
+	p.delivery.fills.wait()
 	if err := p.cli.Close(); err != nil {
 		return fmt.Errorf("close docker client: %w", err)
 	}

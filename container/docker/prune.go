@@ -13,7 +13,7 @@ import (
 // PruneVolumes removes the supervisors' volumes of other builds that no container
 // uses, and returns their names. A worker of such a build fills its own again when it needs it.
 func (p *Provider) PruneVolumes(ctx context.Context) ([]string, error) {
-	at, err := p.delivered(ctx)
+	at, err := p.delivery.delivered(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -27,7 +27,7 @@ func (p *Provider) PruneVolumes(ctx context.Context) ([]string, error) {
 	}
 	var removed []string
 	for _, v := range list.Items {
-		if v.Name == at.volume || !strings.HasPrefix(v.Name, p.volumePrefix) {
+		if v.Name == at.volume || !strings.HasPrefix(v.Name, p.delivery.volumePrefix) {
 			continue
 		}
 		err := p.call(ctx, "remove volume "+v.Name, removeTimeout, func(ctx context.Context) error {

@@ -23,9 +23,16 @@ import (
 
 var errStalled = errors.New("pull stalled")
 
-// pull fetches an image. It ends with ctx, or when nothing moved for Config.PullStall.
-func (p *Provider) pull(ctx context.Context, what pulled, say func(string)) error {
-	auth, err := p.auth(what.name)
+// puller makes the engine pull images.
+type puller struct {
+	api
+	auth  map[string]Auth // as in Config
+	stall time.Duration   // Config.PullStall
+}
+
+// pull fetches an image. It ends with ctx, or when nothing moved for the stall time.
+func (p *puller) pull(ctx context.Context, what pulled, say func(string)) error {
+	auth, err := p.credential(what.name)
 	if err != nil {
 		return err
 	}
@@ -35,7 +42,7 @@ func (p *Provider) pull(ctx context.Context, what pulled, say func(string)) erro
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	watchdog := time.AfterFunc(p.cfg.PullStall, func() { cancel(errStalled) })
+	watchdog := time.AfterFunc(p.stall, func() { cancel(errStalled) })
 	defer watchdog.Stop()
 	say("pulling " + what.String())
 	resp, err := p.cli.ImagePull(ctx, what.name, opts)
@@ -50,7 +57,7 @@ func (p *Provider) pull(ctx context.Context, what pulled, say func(string)) erro
 		if err != nil {
 			return p.pullError(ctx, what, err)
 		}
-		watchdog.Reset(p.cfg.PullStall)
+		watchdog.Reset(p.stall)
 		if msg.Error != nil {
 			return p.pullError(ctx, what, msg.Error)
 		}
@@ -64,7 +71,7 @@ func (p *Provider) pull(ctx context.Context, what pulled, say func(string)) erro
 
 // reason asks again in another way: Docker 20.10 answers to a pull with wrong credentials as to
 // any other failure, but to this question it gives the registry's answer its type.
-func (p *Provider) reason(ctx context.Context, name, auth string, err error) error {
+func (p *puller) reason(ctx context.Context, name, auth string, err error) error {
 	ctx, cancel := context.WithTimeout(ctx, infoTimeout)
 	defer cancel()
 	_, typed := p.cli.DistributionInspect(ctx, name, client.DistributionInspectOptions{EncodedRegistryAuth: auth})
@@ -74,7 +81,7 @@ func (p *Provider) reason(ctx context.Context, name, auth string, err error) err
 	return err
 }
 
-func (p *Provider) pullError(ctx context.Context, what pulled, err error) error {
+func (p *puller) pullError(ctx context.Context, what pulled, err error) error {
 	domain := what.domain()
 	status := 0
 	if m, ok := errors.AsType[*jsonstream.Error](err); ok {
@@ -82,7 +89,7 @@ func (p *Provider) pullError(ctx context.Context, what pulled, err error) error 
 	}
 	switch {
 	case errors.Is(context.Cause(ctx), errStalled):
-		return fmt.Errorf("pull image %s: %w: nothing came from %s for %v", what, container.ErrImagePull, domain, p.cfg.PullStall)
+		return fmt.Errorf("pull image %s: %w: nothing came from %s for %v", what, container.ErrImagePull, domain, p.stall)
 	case ctx.Err() != nil:
 		return fmt.Errorf("pull image %s: %w", what, context.Cause(ctx))
 	case errdefs.IsUnauthorized(err) || errdefs.IsPermissionDenied(err) || status == http.StatusUnauthorized || status == http.StatusForbidden:
@@ -103,8 +110,8 @@ func (p *Provider) pullError(ctx context.Context, what pulled, err error) error 
 }
 
 // pullAdvice returns advice for an error that the engine gives as text only.
-func (p *Provider) pullAdvice(domain string, err error) string {
-	_, known := p.cfg.Auth[domain]
+func (p *puller) pullAdvice(domain string, err error) string {
+	_, known := p.auth[domain]
 	switch {
 	case says(err, "dial tcp", "no such host", "connection refused", "i/o timeout", "request canceled while waiting", "deadline exceeded"):
 		return "the engine can't reach the registry " + domain + ": check the name, and the engine's network, DNS and proxy"
@@ -143,10 +150,10 @@ func (w pulled) String() string {
 
 func platformText(p *ocispec.Platform) string { return path.Join(p.OS, p.Architecture, p.Variant) }
 
-// auth returns the credential for the registry of name, as a pull wants it. None is fine.
-func (p *Provider) auth(name string) (string, error) {
+// credential returns the one for the registry of name, as a pull wants it. None is fine.
+func (p *puller) credential(name string) (string, error) {
 	domain, _, _ := strings.Cut(name, "/")
-	a, ok := p.cfg.Auth[domain]
+	a, ok := p.auth[domain]
 	if !ok {
 		return "", nil
 	}

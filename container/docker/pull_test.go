@@ -40,9 +40,9 @@ func TestPullError(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p := &Provider{}
+			p := &puller{}
 			if tt.auth {
-				p.cfg.Auth = map[string]Auth{"r.io": {Username: "u"}}
+				p.auth = map[string]Auth{"r.io": {Username: "u"}}
 			}
 			err := p.pullError(t.Context(), pulled{"r.io/x:1", tt.platform}, tt.err)
 			if !errors.Is(err, tt.want) {

@@ -1,0 +1,80 @@
+package docker
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/containerd/errdefs"
+	mobycontainer "github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/client"
+
+	"slipway/internal/pause"
+)
+
+const (
+	removeTries = 3
+	removePause = 200 * time.Millisecond
+	pollGone    = 10 * time.Millisecond
+)
+
+// destroy kills and removes a container with its anonymous volumes, and returns
+// when it is really gone: an engine answers "in progress" to all but the first of
+// several removals, and forgets the container at the end of it.
+func (a api) destroy(ctx context.Context, id string) error {
+	var err error
+	for range removeTries {
+		err = a.call(ctx, "remove box "+id, removeTimeout, func(ctx context.Context) error {
+			_, err := a.cli.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
+			return err
+		})
+		if errdefs.IsNotFound(err) {
+			return nil
+		}
+		if err == nil || errdefs.IsConflict(err) {
+			if err = a.waitGone(ctx, id, removeTimeout); err == nil {
+				return nil
+			}
+		}
+		if !pause.For(ctx, removePause) {
+			return err
+		}
+	}
+	return err
+}
+
+// waitGone returns nil once the engine does not know the container any more.
+func (a api) waitGone(ctx context.Context, id string, limit time.Duration) error {
+	err := a.call(ctx, "wait for the end of box "+id, limit, func(ctx context.Context) error {
+		wait := a.cli.ContainerWait(ctx, id, client.ContainerWaitOptions{Condition: mobycontainer.WaitConditionRemoved})
+		select {
+		case <-wait.Result:
+			return nil
+		case err := <-wait.Error:
+			return err
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	})
+	if errdefs.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for range 10 {
+		if _, err = a.inspect(ctx, id); err != nil {
+			break
+		}
+		if !pause.For(ctx, pollGone) {
+			return fmt.Errorf("wait for the end of box %s: %w", id, context.Cause(ctx))
+		}
+	}
+	if errdefs.IsNotFound(err) {
+		return nil
+	}
+	if err == nil {
+		return fmt.Errorf("remove box %s: it is still there", id)
+	}
+	return err
+}
