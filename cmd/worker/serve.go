@@ -200,7 +200,11 @@ func (c *dockerConfig) explain(err error) error {
 	if where == "" {
 		where = "the default socket"
 	}
-	return hint.With(fmt.Errorf("%w at %s: %w", errNoEngine, where, err),
+	err = fmt.Errorf("%w at %s: %w", errNoEngine, where, err)
+	if errors.Is(err, container.ErrUnsupported) {
+		return err // it was reached, and its own hint says what it lacks
+	}
+	return hint.With(err,
 		"Is Docker Engine running, and may this user reach it? Set --docker-host, SLIPWAY_DOCKER_HOST or DOCKER_HOST")
 }
 

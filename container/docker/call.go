@@ -11,6 +11,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"slipway/container"
+	"slipway/internal/hint"
 )
 
 // Deadlines of single calls. An engine that hangs does not answer, and a call without a deadline would hang with it.
@@ -56,11 +57,11 @@ func answered(err error) bool {
 		errdefs.IsResourceExhausted(err) || errdefs.IsUnknown(err)
 }
 
-// unavailable is the error of an engine that does not answer, with advice. It keeps the text of err, not its
+// unavailable is the error of an engine that does not answer, with a hint. It keeps the text of err, not its
 // type: a call's own deadline must not look like the caller's.
 func (a api) unavailable(verb string, err error) error {
-	return fmt.Errorf("%s: %w at %s: %s; start it, or name another one with DOCKER_HOST or the worker's docker host setting",
-		verb, container.ErrEngineUnavailable, a.cli.DaemonHost(), err.Error())
+	return hint.With(fmt.Errorf("%s: %w at %s: %s", verb, container.ErrEngineUnavailable, a.cli.DaemonHost(), err.Error()),
+		"start it, or name another one with DOCKER_HOST or the worker's docker host setting")
 }
 
 func (a api) inspect(ctx context.Context, name string) (mobycontainer.InspectResponse, error) {

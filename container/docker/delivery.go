@@ -17,6 +17,7 @@ import (
 
 	"slipway/container"
 	"slipway/container/supervisor"
+	"slipway/internal/hint"
 	"slipway/internal/pause"
 )
 
@@ -158,7 +159,7 @@ func (d *delivery) fill(ctx context.Context, what supervisorImage) (err error) {
 			return err
 		})
 		if err != nil && !errdefs.IsNotFound(err) {
-			return fmt.Errorf("%w; remove the containers that use it, then the volume", err)
+			return hint.With(err, "remove the containers that use it, then the volume")
 		}
 	}
 	return fmt.Errorf("volume %s: the supervisor does not run from it: %w", what.volume, container.ErrUnsupported)

@@ -10,6 +10,7 @@ import (
 
 	"slipway/container"
 	"slipway/container/supervisor"
+	"slipway/internal/hint"
 )
 
 // minAPI is the oldest API version that the client speaks: Docker 19.03.
@@ -31,7 +32,7 @@ type Engine struct {
 	Warnings []string
 }
 
-// Check asks the engine whether it could make a box now. Its error says what to do.
+// Check asks the engine whether it could make a box now. Its error has a hint at what to do.
 func (p *Provider) Check(ctx context.Context) error {
 	var ping client.PingResult
 	err := p.call(ctx, "ask engine", inspectTimeout, func(ctx context.Context) (err error) {
@@ -39,13 +40,15 @@ func (p *Provider) Check(ctx context.Context) error {
 		return err
 	})
 	if errdefs.IsInvalidArgument(err) || errdefs.IsNotImplemented(err) { // the client's own judgment of its version
-		return fmt.Errorf("%w: the engine at %s is too old: %w; update it to Docker 19.03 (API %s) or newer", container.ErrUnsupported, p.cli.DaemonHost(), err, minAPI)
+		return hint.With(fmt.Errorf("%w: the engine at %s is too old: %w", container.ErrUnsupported, p.cli.DaemonHost(), err),
+			"update it to Docker 19.03 (API %s) or newer", minAPI)
 	}
 	if err != nil {
 		return err
 	}
 	if ping.OSType != "" && ping.OSType != "linux" {
-		return fmt.Errorf("%w: the engine at %s runs %s containers; switch it to Linux containers", container.ErrUnsupported, p.cli.DaemonHost(), ping.OSType)
+		return hint.With(fmt.Errorf("%w: the engine at %s runs %s containers", container.ErrUnsupported, p.cli.DaemonHost(), ping.OSType),
+			"switch it to Linux containers")
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"slipway/container"
+	"slipway/internal/hint"
 )
 
 const (
@@ -71,7 +72,7 @@ func (b *sandbox) createOnce(ctx context.Context) error {
 		}
 	case errdefs.IsNotFound(err):
 		// It can only be the image: an engine makes a volume that a create names.
-		return fmt.Errorf("create box %s: %w: %s; call Prepare first", b.spec.Name, container.ErrImageNotFound, b.spec.Image)
+		return hint.With(fmt.Errorf("create box %s: %w: %s", b.spec.Name, container.ErrImageNotFound, b.spec.Image), "call Prepare first")
 	}
 	if err != nil {
 		return err

@@ -23,6 +23,7 @@ import (
 	"github.com/moby/moby/api/pkg/stdcopy"
 
 	"slipway/container"
+	"slipway/internal/hint"
 )
 
 func frame(kind byte, s string) []byte {
@@ -318,7 +319,7 @@ func TestCheckSaysWhatToDo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := p.Check(t.Context()); !errors.Is(err, tt.is) || !strings.Contains(fmt.Sprint(err), tt.want) {
+		if err := p.Check(t.Context()); !errors.Is(err, tt.is) || !strings.Contains(fmt.Sprint(err)+hint.Of(err), tt.want) {
 			t.Errorf("%s: got %v, want %v naming %q", tt.name, err, tt.is, tt.want)
 		}
 		_ = p.Close()
@@ -343,8 +344,8 @@ func TestNoEngine(t *testing.T) {
 		"check": p.Check(ctx), "prepare": prepareErr, "pull": pullErr, "create": createErr, "get": getErr,
 		"list": listErr, "remove": p.Remove(ctx, "x"), "engine": engineErr,
 	} {
-		if !errors.Is(err, container.ErrEngineUnavailable) || !strings.Contains(err.Error(), "DOCKER_HOST") {
-			t.Errorf("%s: got %v, want ErrEngineUnavailable naming DOCKER_HOST", name, err)
+		if !errors.Is(err, container.ErrEngineUnavailable) || !strings.Contains(hint.Of(err), "DOCKER_HOST") {
+			t.Errorf("%s: got %v, want ErrEngineUnavailable with a hint that names DOCKER_HOST", name, err)
 		}
 	}
 }
