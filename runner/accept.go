@@ -198,10 +198,10 @@ func isRoot(u container.User) bool { return u.UID == 0 || u.GID == 0 }
 
 // checkStep fills the defaults of a step that a Decider wants, and refuses what a job with it would be refused for.
 func (a *attempt) checkStep(s *job.Step) error {
-	alone := job.Job{Image: a.job.Image, User: a.job.User, Steps: []job.Step{*s}}
-	if err := alone.Validate(); err != nil {
-		return errors.New(strings.NewReplacer("steps[0].", "", "steps[0]: ", "").Replace(err.Error()))
+	if err := s.Validate(); err != nil {
+		return err
 	}
+	alone := job.Job{User: a.job.User, Steps: []job.Step{*s}}
 	name := s.Name
 	*s = alone.WithDefaults().Steps[0]
 	s.Name = name // else each would be called "1"
