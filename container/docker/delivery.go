@@ -176,7 +176,8 @@ func (d *delivery) fillOnce(ctx context.Context, what supervisorImage) (ok bool,
 		defer cancel()
 		err = errors.Join(err, d.destroy(clean, id))
 	}()
-	wait := d.cli.ContainerWait(ctx, id, client.ContainerWaitOptions{Condition: mobycontainer.WaitConditionNextExit})
+	ended, stop := d.await(ctx, id, mobycontainer.WaitConditionNextExit)
+	defer stop()
 	err = d.call(ctx, "start supervisor's check", startTimeout, func(ctx context.Context) error {
 		_, err := d.cli.ContainerStart(ctx, id, client.ContainerStartOptions{})
 		return err
@@ -188,10 +189,11 @@ func (d *delivery) fillOnce(ctx context.Context, what supervisorImage) (ok bool,
 		return false, err
 	}
 	select {
-	case res := <-wait.Result:
-		return res.StatusCode >= exitFirst && res.StatusCode <= exitLast, nil
-	case err := <-wait.Error:
-		return false, d.unavailable("wait for supervisor's check", err)
+	case end := <-ended:
+		if end.err != nil {
+			return false, d.unavailable("wait for supervisor's check", end.err)
+		}
+		return end.code >= exitFirst && end.code <= exitLast, nil
 	case <-time.After(startTimeout):
 		return false, d.unavailable("wait for supervisor's check", errDeadline)
 	case <-ctx.Done():

@@ -46,12 +46,11 @@ func (a api) destroy(ctx context.Context, id string) error {
 // waitGone returns nil once the engine does not know the container any more.
 func (a api) waitGone(ctx context.Context, id string, limit time.Duration) error {
 	err := a.call(ctx, "wait for the end of box "+id, limit, func(ctx context.Context) error {
-		wait := a.cli.ContainerWait(ctx, id, client.ContainerWaitOptions{Condition: mobycontainer.WaitConditionRemoved})
+		ended, stop := a.await(ctx, id, mobycontainer.WaitConditionRemoved)
+		defer stop()
 		select {
-		case <-wait.Result:
-			return nil
-		case err := <-wait.Error:
-			return err
+		case end := <-ended:
+			return end.err
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -77,4 +76,29 @@ func (a api) waitGone(ctx context.Context, id string, limit time.Duration) error
 		return fmt.Errorf("remove box %s: it is still there", id)
 	}
 	return err
+}
+
+// end is how a container ended, or why the engine does not tell.
+type end struct {
+	code int64
+	err  error
+}
+
+// await makes the engine tell when the container fulfills the condition. The request has reached the engine when await returns.
+// The caller calls stop. The client hands its answer over without regard to any context, so somebody must take it also when
+// the caller does not.
+func (a api) await(ctx context.Context, id string, until mobycontainer.WaitCondition) (told <-chan end, stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	wait := a.cli.ContainerWait(ctx, id, client.ContainerWaitOptions{Condition: until})
+	out, taken := make(chan end, 1), make(chan struct{})
+	go func() {
+		defer close(taken)
+		select {
+		case res := <-wait.Result:
+			out <- end{code: res.StatusCode}
+		case err := <-wait.Error:
+			out <- end{err: err}
+		}
+	}()
+	return out, func() { cancel(); <-taken }
 }

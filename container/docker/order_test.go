@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	mobycontainer "github.com/moby/moby/api/types/container"
+
 	"slipway/container"
 	"slipway/test/eventually"
 )
@@ -165,6 +167,15 @@ func TestDestroyWaitsUntilGone(t *testing.T) {
 	if got := f.seen("DELETE"); got != 1 {
 		t.Errorf("removed %d times, want once", got)
 	}
+}
+
+// The engine's answer to a wait that nobody listens to any more is taken all the same; else the client's goroutine would
+// hold it for ever, which the check at the end of all tests would find.
+func TestAwaitUnheard(t *testing.T) {
+	p := newFake(t, &fakeEngine{}, 1)
+	told, stop := p.await(t.Context(), "c1", mobycontainer.WaitConditionRemoved)
+	eventually.True(t, eventually.Patience, "the engine has told", func() bool { return len(told) == 1 })
+	stop()
 }
 
 // A container that stays is an error after a few tries, never a success.
