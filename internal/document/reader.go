@@ -1,6 +1,9 @@
 package document
 
-import "fmt"
+import (
+	"bytes"
+	"fmt"
+)
 
 // maxMembers bounds the members of a map that Object reads: it compares each key with all before it.
 const maxMembers = 256
@@ -12,15 +15,11 @@ const maxMembers = 256
 // Every error is a *FieldError with place and path, and final: what the Reader does after one is undefined. A Reader
 // is for one goroutine.
 type Reader struct {
+	scanner
 	kind  *Kind
-	data  []byte // UTF-8
-	pos   int
 	depth int
 	keys  []keyPlace        // of the maps that are open
 	names map[string]string // keys without escapes that came before: most come again in every item of a list
-
-	// Place of the offset counted. A document is often one long line, so no character is counted twice.
-	counted, line, column int
 }
 
 type keyPlace struct {
@@ -33,7 +32,7 @@ func NewReader(data []byte, kind *Kind) (*Reader, error) {
 	if err := kind.CheckText(data); err != nil {
 		return nil, err
 	}
-	return &Reader{kind: kind, data: data, line: 1, names: map[string]string{}}, nil
+	return &Reader{scanner: scanner{data: data, line: 1}, kind: kind, names: map[string]string{}}, nil
 }
 
 // Object reads a map. It calls member with each key; member reads the value. The error of a member gets its key as path.
@@ -59,6 +58,8 @@ func (r *Reader) Object(member func(key string) error) error {
 	r.keys = r.keys[:open]
 	return err
 }
+
+func givenTwice(firstLine int) string { return fmt.Sprintf("given twice, first on line %d", firstLine) }
 
 // Array reads a list. It calls item for each value; item reads it. The error of an item gets its position as path.
 func (r *Reader) Array(item func() error) error {
@@ -204,6 +205,22 @@ func (r *Reader) key() (string, error) {
 	return key, nil
 }
 
+// knownKey reads a key that came before, without a copy.
+func (r *Reader) knownKey() (key string, known bool) {
+	rest := r.data[r.pos+1:]
+	end := bytes.IndexByte(rest[:min(len(rest), maxKnownKey)], '"')
+	if end < 0 {
+		return "", false
+	}
+	if key, known = r.names[string(rest[:end])]; known {
+		r.pos += 1 + end + 1
+	}
+	return key, known
+}
+
+// maxKnownKey is how far knownKey looks for the end of a key.
+const maxKnownKey = 64
+
 // skip passes over any value.
 func (r *Reader) skip() error {
 	switch r.space(); r.peek() {
@@ -219,21 +236,12 @@ func (r *Reader) skip() error {
 	return err
 }
 
-func (r *Reader) space() {
-	for r.pos < len(r.data) {
-		switch r.data[r.pos] {
-		case ' ', '\t', '\n', '\r':
-			r.pos++
-		default:
-			return
-		}
+// below puts path before that of an error. An error that is no FieldError becomes one, at the value that begins at start.
+func (r *Reader) below(start int, path string, err error) error {
+	e, ok := err.(*FieldError) //nolint:errorlint // a FieldError within another error has a path of its own
+	if !ok {
+		return r.failAt(start, path, err.Error())
 	}
-}
-
-// peek returns the next byte, or 0 at the end and where no JSON has one.
-func (r *Reader) peek() byte {
-	if r.pos < len(r.data) {
-		return r.data[r.pos]
-	}
-	return 0
+	e.Path = joinPath(path, e.Path)
+	return e
 }
