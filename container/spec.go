@@ -62,6 +62,9 @@ const (
 )
 
 // Resources limits a box. A zero field takes the default of DefaultResources. The tags are read by package policyfile.
+//
+// job.Resources is another type on purpose: it is part of a job's format, and what a job asks for, which a worker may cut or refuse. A field here
+// that a job can't ask for, such as Files, is the worker's alone.
 type Resources struct {
 	CPUs   float64 `json:"cpus"`               // cores
 	Memory int64   `json:"memory" spec:"size"` // bytes, without swap; /tmp, /dev/shm and /run count towards it

@@ -106,7 +106,7 @@ func (a *attempt) admit() error {
 	if err != nil {
 		return &verdict.Fault{Reason: job.ReasonSpecInvalid, Final: true, Err: err}
 	}
-	spec.Name, spec.DeadMan, spec.Lifetime = boxName(a.delivery), cfg.Timing.DeadMan, lifetime(cfg, a.job)
+	spec.Name, spec.DeadMan, spec.Lifetime = a.box.Name(), cfg.Timing.DeadMan, lifetime(cfg, a.job)
 	var refused container.Denials
 	if err := cfg.Policy.AllowsImage(a.job.Image); err != nil {
 		d, ok := errors.AsType[*container.Denied](err)

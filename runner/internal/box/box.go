@@ -21,7 +21,7 @@ const CreateTimeout = 2 * time.Minute
 const expirySlack = 5 * time.Minute
 
 // Box is one box of an owner, from before it is made until nothing of it is left. Start is called at most once, and not after
-// Remove. Watch, Sandbox and Remove may be called at any time, also before Start, from any goroutine.
+// Remove. Name, Watch, Sandbox and Remove may be called at any time, also before Start, from any goroutine.
 type Box struct {
 	fleet *Fleet
 	owner Owner
@@ -60,6 +60,9 @@ func (b *Box) Start(ctx context.Context, spec container.Spec) error {
 	}
 	return nil
 }
+
+// Name is the owner's name for the box.
+func (b *Box) Name() string { return b.owner.Name }
 
 // Sandbox is the box itself, nil before it was made.
 func (b *Box) Sandbox() container.Sandbox {
