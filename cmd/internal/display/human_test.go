@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"slipway/cmd/internal/eventtest"
 	"slipway/job"
 )
 
@@ -15,27 +16,27 @@ func TestHuman_StepEnd(t *testing.T) {
 		change func(*job.Event)
 		want   string
 	}{
-		{"once", func(e *job.Event) { code(1)(e); e.Tries = 1 }, "✗ failed (exit code 1) after 3s"},
-		{"three times", func(e *job.Event) { code(1)(e); e.Tries = 3 }, "✗ failed (exit code 1) after 3s, 3 tries"},
-		{"second time lucky", func(e *job.Event) { code(0)(e); e.Tries = 2 }, "✓ succeeded after 3s, 2 tries"},
+		{"once", func(e *job.Event) { eventtest.ExitCode(1)(e); e.Tries = 1 }, "✗ failed (exit code 1) after 3s"},
+		{"three times", func(e *job.Event) { eventtest.ExitCode(1)(e); e.Tries = 3 }, "✗ failed (exit code 1) after 3s, 3 tries"},
+		{"second time lucky", func(e *job.Event) { eventtest.ExitCode(0)(e); e.Tries = 2 }, "✓ succeeded after 3s, 2 tries"},
 		{"canceled", func(e *job.Event) {
-			code(143)(e)
+			eventtest.ExitCode(143)(e)
 			e.Status, e.Reason = job.StepCanceled, job.ReasonCanceledByUser
 		}, "✗ canceled (exit code 143) after 3s"},
 		{"drained", func(e *job.Event) {
-			code(143)(e)
+			eventtest.ExitCode(143)(e)
 			e.Status, e.Reason, e.Text = job.StepCanceled, job.ReasonDrained, "the worker stops"
 		}, "– stopped after 3s: the worker stops; the job runs again elsewhere"},
 		{"with a reason", func(e *job.Event) { e.Status, e.Text = job.StepFailed, "ro/a:\x1b[A permission denied" }, "✗ failed after 3s\n    ro/a: permission denied"},
-		{"one left over", func(e *job.Event) { code(0)(e); e.Leftovers = 1 }, "✓ succeeded after 3s\n    1 process that its command left running was ended"},
-		{"some, with output", func(e *job.Event) { code(2)(e); e.Leftovers, e.Cut = 3, true }, "✗ failed (exit code 2) after 3s\n    3 processes that its command left running were ended; output is missing: more of it could come"},
-		{"none, with output", func(e *job.Event) { code(0)(e); e.Cut = true }, "✓ succeeded after 3s\n    output is missing: more of it could come"},
+		{"one left over", func(e *job.Event) { eventtest.ExitCode(0)(e); e.Leftovers = 1 }, "✓ succeeded after 3s\n    1 process that its command left running was ended"},
+		{"some, with output", func(e *job.Event) { eventtest.ExitCode(2)(e); e.Leftovers, e.Cut = 3, true }, "✗ failed (exit code 2) after 3s\n    3 processes that its command left running were ended; output is missing: more of it could come"},
+		{"none, with output", func(e *job.Event) { eventtest.ExitCode(0)(e); e.Cut = true }, "✓ succeeded after 3s\n    output is missing: more of it could come"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var errOut bytes.Buffer
 			p := NewHuman(Options{Out: &bytes.Buffer{}, Err: &errOut})
-			p.Event(news(10, job.EventStepStart, nil))
-			p.Event(news(40, job.EventStepEnd, tc.change))
+			p.Event(eventtest.New(10, job.EventStepStart, nil))
+			p.Event(eventtest.New(40, job.EventStepEnd, tc.change))
 			if _, got, _ := strings.Cut(errOut.String(), "\n"); got != "  "+tc.want+"\n" {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
@@ -97,7 +98,7 @@ func TestHuman_Retry(t *testing.T) {
 		"next try at once, at no cost":   func(e *job.Event) { e.Class = job.ClassShutdown },
 	} {
 		var errOut bytes.Buffer
-		NewHuman(Options{Out: &errOut, Err: &errOut}).Event(news(3, job.EventRetry, func(e *job.Event) {
+		NewHuman(Options{Out: &errOut, Err: &errOut}).Event(eventtest.New(3, job.EventRetry, func(e *job.Event) {
 			e.Attempt, e.Reason, e.Text = 3, job.ReasonImagePull, "pull x: \x1b[2Jno route"
 			change(e)
 		}))
@@ -111,10 +112,10 @@ func TestHuman_HostileNames(t *testing.T) {
 	var out, errOut bytes.Buffer
 	p := NewHuman(Options{Out: &out, Err: &errOut, Quote: true})
 	p.Submitted(&job.Job{Name: "x\x1b]0;t\x07\nsucceeded"})
-	p.Event(news(1, job.EventStepStart, func(e *job.Event) { e.Name = "a\r\x1b[1A" }))
-	p.Event(output(2, "stdout", "no newline"))
-	p.Event(output(3, "stderr", "succeeded in 1s\r\x1b[2Kfake"))
-	p.Event(news(4, job.EventStepEnd, code(0)))
+	p.Event(eventtest.New(1, job.EventStepStart, func(e *job.Event) { e.Name = "a\r\x1b[1A" }))
+	p.Event(eventtest.Output(2, "stdout", "no newline"))
+	p.Event(eventtest.Output(3, "stderr", "succeeded in 1s\r\x1b[2Kfake"))
+	p.Event(eventtest.New(4, job.EventStepEnd, eventtest.ExitCode(0)))
 	p.ResultInFull(&job.Result{
 		Outcome: job.Failed, Message: "m\x1b[0m", Name: "\u202e",
 		Steps: []job.StepResult{{Name: "s\x1b", Status: job.StepFailed, Message: "\x07", Output: job.Output{Head: "\x1b[H", Elided: 5, Tail: "t\x1b[J"}}},

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"slipway/cmd/internal/eventtest"
+	"slipway/internal/pause"
 	"slipway/job"
 )
 
@@ -34,7 +36,7 @@ func (s *scripted) Follow(ctx context.Context, _ job.ID, wait bool) iter.Seq2[jo
 		}
 		for i, e := range s.events {
 			if i == len(s.events)-1 {
-				pause(ctx, s.lastIn)
+				pause.For(ctx, s.lastIn)
 			}
 			if !yield(e, nil) {
 				return
@@ -43,13 +45,6 @@ func (s *scripted) Follow(ctx context.Context, _ job.ID, wait bool) iter.Seq2[jo
 		if wait && s.noFinish {
 			<-ctx.Done()
 		}
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
 	}
 }
 
@@ -83,45 +78,22 @@ func (s *scripted) Cancel(_ context.Context, _ job.ID, mode job.CancelMode) (job
 	return job.StateRunning, nil
 }
 
-var at = time.Date(2027, 1, 31, 9, 0, 0, 0, time.UTC)
-
-func news(seq uint64, kind job.EventKind, change func(*job.Event)) job.Event {
-	e := job.Event{Generation: 1, Attempt: 1, Seq: seq, Kind: kind, Time: at.Add(time.Duration(seq) * 100 * time.Millisecond)}
-	if change != nil {
-		change(&e)
-	}
-	return e
-}
-
-func output(seq uint64, stream, data string) job.Event {
-	return news(seq, job.EventOutput, func(e *job.Event) { e.Stream, e.Data = stream, []byte(data) })
-}
-
-func code(n int) func(*job.Event) {
-	return func(e *job.Event) {
-		e.Status, e.ExitCode = job.StepSucceeded, &n
-		if n != 0 {
-			e.Status = job.StepFailed
-		}
-	}
-}
-
 func wholeJob() []job.Event {
 	events := []job.Event{
-		news(1, job.EventClaimed, func(e *job.Event) { e.Text = "worker w1" }),
-		news(2, job.EventPhase, func(e *job.Event) { e.Text = "pull_image" }),
-		news(4, job.EventPhase, func(e *job.Event) { e.Text = "create" }),
-		news(5, job.EventPhase, func(e *job.Event) { e.Text = "steps" }),
-		news(6, job.EventStepStart, func(e *job.Event) { e.Name = "build" }),
-		output(7, "stdout", "hel"),
-		output(8, "stdout", "lo\n\x1b[31mred\x1b[0m\n"),
-		output(9, "stderr", "warn"),
-		news(10, job.EventStepEnd, code(7)),
-		news(11, job.EventPhase, func(e *job.Event) { e.Text = "push_workspace" }),
-		news(12, job.EventFinished, nil),
+		eventtest.New(1, job.EventClaimed, func(e *job.Event) { e.Text = "worker w1" }),
+		eventtest.New(2, job.EventPhase, func(e *job.Event) { e.Text = "pull_image" }),
+		eventtest.New(4, job.EventPhase, func(e *job.Event) { e.Text = "create" }),
+		eventtest.New(5, job.EventPhase, func(e *job.Event) { e.Text = "steps" }),
+		eventtest.New(6, job.EventStepStart, func(e *job.Event) { e.Name = "build" }),
+		eventtest.Output(7, "stdout", "hel"),
+		eventtest.Output(8, "stdout", "lo\n\x1b[31mred\x1b[0m\n"),
+		eventtest.Output(9, "stderr", "warn"),
+		eventtest.New(10, job.EventStepEnd, eventtest.ExitCode(7)),
+		eventtest.New(11, job.EventPhase, func(e *job.Event) { e.Text = "push_workspace" }),
+		eventtest.New(12, job.EventFinished, nil),
 	}
 	for i := range events {
-		events[i].Seq = uint64(i) + 1 // what news was given is the time
+		events[i].Seq = uint64(i) + 1 // what New was given is the time
 	}
 	return events
 }
@@ -129,7 +101,7 @@ func wholeJob() []job.Event {
 var failed = &job.Result{
 	Outcome: job.Failed, Reason: job.ReasonExit, Message: "step build ended with exit code 7",
 	Phases:      job.Phases{Queue: job.Duration(3 * time.Millisecond), Steps: job.Duration(2 * time.Second)},
-	SubmittedAt: at, FinishedAt: at.Add(2500 * time.Millisecond), Attempt: 1, Relaxed: []string{"network_open"},
+	SubmittedAt: eventtest.At, FinishedAt: eventtest.At.Add(2500 * time.Millisecond), Attempt: 1, Relaxed: []string{"network_open"},
 	Workspace: &job.WorkspaceResult{
 		Prefix: "demo/quote", FilesPulled: 12, FilesPushed: 1, BytesPushed: 2048, FilesDeleted: 1,
 		Changes: []job.Change{{Path: "a\x1b[2J.go", Kind: "added"}, {Path: "b.go", Kind: "deleted"}},

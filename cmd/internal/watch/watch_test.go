@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"slipway/cmd/internal/display"
+	"slipway/cmd/internal/eventtest"
 	"slipway/job"
 )
 
@@ -93,7 +94,7 @@ func TestJob_Gap(t *testing.T) {
 		want   string
 	}{
 		{"one", []job.Event{wholeJob()[0], wholeJob()[2], wholeJob()[10]}, "one event is missing here: not kept any more, or lost on the way\n7 events are missing here: not kept any more, or lost on the way\n"},
-		{"all", []job.Event{news(1, job.EventFinished, nil)}, "the events of attempt 1 are missing: not kept any more, or lost on the way\n"},
+		{"all", []job.Event{eventtest.New(1, job.EventFinished, nil)}, "the events of attempt 1 are missing: not kept any more, or lost on the way\n"},
 		{"none", wholeJob(), ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -168,7 +169,7 @@ func TestJSON_Lines(t *testing.T) {
 		var out bytes.Buffer
 		p := display.NewJSON(display.Options{Out: &out, Err: &bytes.Buffer{}})
 		p.Submitted(&job.Job{ID: "ID", Name: "n"})
-		s := &scripted{events: []job.Event{output(1, "stdout", "hi")}, result: &job.Result{Version: "1", Outcome: job.Succeeded}}
+		s := &scripted{events: []job.Event{eventtest.Output(1, "stdout", "hi")}, result: &job.Result{Version: "1", Outcome: job.Succeeded}}
 		if _, err := Job(t.Context(), s, "ID", p); err != nil {
 			t.Fatal(err)
 		}
