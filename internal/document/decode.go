@@ -72,7 +72,7 @@ func (d *decoder) value(n *Node, v reflect.Value, path, at string) {
 func (d *decoder) object(n *Node, v reflect.Value, path string) {
 	d.unique(n, path)
 	for _, m := range n.Members {
-		if d.Full() {
+		if d.full() {
 			return
 		}
 		f := findField(v.Type(), m.Key)
@@ -108,7 +108,7 @@ func (d *decoder) dictionary(n *Node, v reflect.Value, path string) {
 	d.unique(n, path)
 	dict := make(map[string]string, len(n.Members))
 	for _, m := range n.Members {
-		if d.Full() {
+		if d.full() {
 			break
 		}
 		var s string
@@ -121,7 +121,7 @@ func (d *decoder) dictionary(n *Node, v reflect.Value, path string) {
 func (d *decoder) list(n *Node, v reflect.Value, path string) {
 	v.Set(reflect.MakeSlice(v.Type(), len(n.Items), len(n.Items)))
 	for i, item := range n.Items {
-		if d.Full() {
+		if d.full() {
 			return
 		}
 		d.value(item, v.Index(i), IndexPath(path, i), v.Type().Elem().Name())

@@ -111,12 +111,12 @@ func (m *Mistakes) Err() error {
 	return e
 }
 
-// Full reports that enough mistakes were found.
-func (m *Mistakes) Full() bool { return len(m.found) >= maxFound }
+// full reports that enough mistakes were found.
+func (m *Mistakes) full() bool { return len(m.found) >= maxFound }
 
 // Add adds a mistake that another reader found.
 func (m *Mistakes) Add(err *FieldError) {
-	if !m.Full() {
+	if !m.full() {
 		m.found = append(m.found, err)
 	}
 }

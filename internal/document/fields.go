@@ -58,7 +58,7 @@ func (m *Mistakes) EachMember(n *Node, path, want string, visit func(path string
 	}
 	again := m.unique(n, path)
 	for i, member := range n.Members {
-		if m.Full() {
+		if m.full() {
 			return
 		}
 		if !again[i] {
@@ -71,7 +71,7 @@ func (m *Mistakes) EachMember(n *Node, path, want string, visit func(path string
 func (m *Mistakes) unique(n *Node, path string) (again map[int]bool) {
 	lines := make(map[string]int, len(n.Members))
 	for i, member := range n.Members {
-		if m.Full() {
+		if m.full() {
 			return again
 		}
 		first, twice := lines[member.Key]

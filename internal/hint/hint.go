@@ -5,20 +5,14 @@
 //	command    return hint.With(err, "Set --nats-url or SLIPWAY_NATS_URL")      replaces the leaf's: it knows the setting's name
 //	main       print(err.Error()); print(hint.Of(err))
 //
-// An error type may also have a method Hint() string of its own; this package is not needed for that.
+// An error type may also have a method Hint() string of its own; this package is not needed for that. A hint is one or more
+// sentences for people, without a period at the end; empty means that there is none.
 package hint
 
 import (
 	"errors"
 	"fmt"
 )
-
-// Hinter is an error that knows what to do about it.
-type Hinter interface {
-	error
-	// Hint is one or more sentences for people, without a period at the end. Empty means that there is no hint.
-	Hint() string
-}
 
 // With returns err with a hint. Its text and all else that it is stay as they are; a hint that it has is replaced. Nil
 // stays nil.
@@ -31,7 +25,10 @@ func With(err error, format string, args ...any) error {
 
 // Of returns the hint of err or of the outermost error in it that has one. Empty means that there is no hint.
 func Of(err error) string {
-	var h Hinter
+	var h interface {
+		error
+		Hint() string
+	}
 	if errors.As(err, &h) {
 		return h.Hint()
 	}

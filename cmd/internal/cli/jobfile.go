@@ -25,7 +25,7 @@ func (s System) ReadJob(name string) (*job.Job, error) {
 	}
 	j, err := jobyaml.Decode(data)
 	if err != nil {
-		return nil, &InvalidJob{File: displayName(name), Err: err}
+		return nil, &invalidJob{File: displayName(name), Err: err}
 	}
 	return j, nil
 }
@@ -55,14 +55,14 @@ func (s System) readFile(name string) ([]byte, error) {
 	return data, nil
 }
 
-// InvalidJob is a job file that was refused.
-type InvalidJob struct {
+// invalidJob is a job file that was refused.
+type invalidJob struct {
 	File string
 	Err  error // job.Errors, mostly
 }
 
 // Error writes one mistake a line, each with the file's name.
-func (e *InvalidJob) Error() string {
+func (e *invalidJob) Error() string {
 	var many job.Errors
 	if !errors.As(e.Err, &many) {
 		return e.File + ": " + e.Err.Error()
@@ -75,7 +75,7 @@ func (e *InvalidJob) Error() string {
 }
 
 // Unwrap makes e a usage error.
-func (e *InvalidJob) Unwrap() []error {
+func (e *invalidJob) Unwrap() []error {
 	return []error{&exit.Error{Code: exit.Usage, Err: errors.New("invalid job")}, e.Err}
 }
 
@@ -126,7 +126,7 @@ func (o *Overrides) Apply(j *job.Job, now time.Time) error {
 		j.ID = job.NewID()
 	}
 	if err := j.Validate(); err != nil {
-		return &InvalidJob{File: "the job with the flags' changes", Err: err}
+		return &invalidJob{File: "the job with the flags' changes", Err: err}
 	}
 	return nil
 }

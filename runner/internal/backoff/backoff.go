@@ -3,19 +3,19 @@ package backoff
 
 import "time"
 
-// Max bounds every delay that Delay returns.
-const Max = 5 * time.Minute
+// maxDelay bounds what Delay returns.
+const maxDelay = 5 * time.Minute
 
-// Delay doubles first with each earlier try, up to Max.
+// Delay doubles first with each earlier try, up to five minutes.
 func Delay(first time.Duration, earlier int) time.Duration {
 	d := max(first, 0)
 	for range earlier {
-		if d >= Max {
+		if d >= maxDelay {
 			break
 		}
 		d *= 2
 	}
-	return min(d, Max)
+	return min(d, maxDelay)
 }
 
 // Jittered spreads d over its upper half, so that the jobs that one outage stopped don't all come back in the same

@@ -7,13 +7,13 @@ import (
 
 func TestDelay(t *testing.T) {
 	t.Parallel()
-	for earlier, want := range []time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute, Max, Max} {
+	for earlier, want := range []time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute, maxDelay, maxDelay} {
 		if got := Delay(time.Minute, earlier); got != want {
 			t.Errorf("after %d tries: got %s, want %s", earlier, got, want)
 		}
 	}
-	if got := Delay(time.Second, 1<<30); got != Max {
-		t.Errorf("after many tries: got %s, want %s", got, Max)
+	if got := Delay(time.Second, 1<<30); got != maxDelay {
+		t.Errorf("after many tries: got %s, want %s", got, maxDelay)
 	}
 	if got := Delay(-time.Second, 3); got != 0 {
 		t.Errorf("of a negative delay: got %s, want 0", got)

@@ -43,7 +43,8 @@ func fileCall(ctx context.Context, files container.Files, s *job.Step, out *outp
 	switch s.Kind() {
 	case job.KindWrite:
 		w := s.Write
-		if err := files.Write(ctx, path.Clean(w.Path), translate.Content(w.Content, w.ContentBase64), translate.Mode(w.Mode)); err != nil {
+		content, _ := translate.Content(w.Content, w.ContentBase64)
+		if err := files.Write(ctx, path.Clean(w.Path), content, translate.Mode(w.Mode)); err != nil {
 			return fmt.Errorf("write %s: %w", w.Path, err)
 		}
 	case job.KindRead:

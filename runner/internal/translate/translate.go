@@ -84,18 +84,12 @@ func Command(s *job.Step) (container.Command, error) {
 	return cmd, nil
 }
 
-// InlineContent is a file that a job holds itself.
-type InlineContent interface {
-	io.Reader
-	Len() int
-}
-
-// Content reads an inline file: text, or data if that is nil.
-func Content(text *string, data []byte) InlineContent {
+// Content reads a file that a job holds itself: text, or data if that is nil. size is its length in bytes.
+func Content(text *string, data []byte) (content io.Reader, size int64) {
 	if text != nil {
-		return strings.NewReader(*text)
+		return strings.NewReader(*text), int64(len(*text))
 	}
-	return bytes.NewReader(data)
+	return bytes.NewReader(data), int64(len(data))
 }
 
 // Mode is a file's mode.

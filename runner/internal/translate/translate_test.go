@@ -72,9 +72,8 @@ func TestContent(t *testing.T) {
 		data []byte
 		want string
 	}{{ptr("text"), nil, "text"}, {ptr(""), nil, ""}, {nil, []byte("data"), "data"}, {nil, nil, ""}} {
-		c := Content(tt.text, tt.data)
-		size := c.Len()
-		if got, err := io.ReadAll(c); err != nil || string(got) != tt.want || size != len(tt.want) {
+		c, size := Content(tt.text, tt.data)
+		if got, err := io.ReadAll(c); err != nil || string(got) != tt.want || size != int64(len(tt.want)) {
 			t.Errorf("got %q, size %d, %v; want %q", got, size, err, tt.want)
 		}
 	}

@@ -76,9 +76,8 @@ func (in *inputs) one(ctx context.Context, input *job.Input, yield func(containe
 	if input.Key != "" {
 		return in.stored(ctx, input, file, yield)
 	}
-	content := translate.Content(input.Content, input.ContentBase64)
-	file.Size = int64(content.Len())
-	if file.Size > 0 {
+	content, size := translate.Content(input.Content, input.ContentBase64)
+	if file.Size = size; size > 0 {
 		file.Content = content
 	}
 	return yield(file, nil)

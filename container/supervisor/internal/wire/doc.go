@@ -4,7 +4,7 @@
 //	frame = type (1) · stream id (4, big endian) · length (4) · payload        MaxPayload bounds it
 //
 //	worker                                box
-//	Hello ──────────────────────────────► first frame; carries Magic, Version, settings
+//	Hello ──────────────────────────────► first frame; carries the protocol's name and version, and settings
 //	      ◄────────────────────────────── Ready
 //	Ping ───────────────────────────────► every quarter of the dead-man time
 //	      ◄────────────────────────────── Pong
@@ -20,7 +20,7 @@
 // # Flow control
 //
 // Each stream may have Window units under way in each direction; a data frame of n bytes
-// costs n + FrameCost units, so that many tiny frames can't fill the memory either. The receiver returns
+// costs n + frameCost units, so that many tiny frames can't fill the memory either. The receiver returns
 // units when its reader has taken the data. The loop that reads frames therefore never waits for
 // a reader: a slow one stops its own stream only, and memory holds at most Window per stream.
 // A peer that sends more than it may breaks the protocol, which ends the box.

@@ -7,11 +7,11 @@ import (
 	"io"
 )
 
-// Version of the protocol. Both ends are built together, so they must be equal.
-const Version = 2
+// protocolVersion is the version of the protocol. Both ends are built together, so they must be equal.
+const protocolVersion = 2
 
-// Magic begins the first frame of each side.
-const Magic = "slipway-box"
+// protocolName begins the first frame of each side.
+const protocolName = "slipway-box"
 
 // Limits of a frame.
 const (
@@ -22,8 +22,8 @@ const (
 	MaxData = 64 << 10
 	// Window is how many units may be under way in a stream, in one direction.
 	Window = 256 << 10
-	// FrameCost is what a data frame costs beyond its bytes.
-	FrameCost = 64
+	// frameCost is what a data frame costs beyond its bytes.
+	frameCost = 64
 )
 
 // Type says what a frame is.

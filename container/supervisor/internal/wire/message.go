@@ -35,8 +35,8 @@ type Settings struct {
 // Encode returns the payload of Hello.
 func (s Settings) Encode() []byte {
 	var e Enc
-	e.Str(Magic)
-	e.Uint(Version)
+	e.Str(protocolName)
+	e.Uint(protocolVersion)
 	e.Str(s.Workdir)
 	e.Str(s.Home)
 	e.Str(s.Root)
@@ -72,11 +72,11 @@ func DecodeSettings(b []byte) (Settings, error) {
 
 func checkVersion(d *Dec) error {
 	magic, version := d.Str(), d.Uint()
-	if magic != Magic {
+	if magic != protocolName {
 		return fmt.Errorf("%w: peer is no slipway supervisor", ErrProtocol)
 	}
-	if version != Version {
-		return fmt.Errorf("%w: peer speaks version %d of the protocol, this side %d", ErrProtocol, version, Version)
+	if version != protocolVersion {
+		return fmt.Errorf("%w: peer speaks version %d of the protocol, this side %d", ErrProtocol, version, protocolVersion)
 	}
 	return nil
 }
@@ -90,8 +90,8 @@ type Report struct {
 // Encode returns the payload of Ready.
 func (r Report) Encode() []byte {
 	var e Enc
-	e.Str(Magic)
-	e.Uint(Version)
+	e.Str(protocolName)
+	e.Uint(protocolVersion)
 	e.Int(int64(r.PID))
 	e.Str(r.Error)
 	return e.B

@@ -93,7 +93,7 @@ func (s *Stream) release() {
 	if s.current == nil {
 		return
 	}
-	n := len(s.current) + FrameCost
+	n := len(s.current) + frameCost
 	s.held -= n
 	s.taken += n
 	Free(s.current)
@@ -132,7 +132,7 @@ func (s *Stream) WriteTagged(t Type, p []byte) (int, error) {
 func (s *Stream) reserve(want int) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for s.credit <= FrameCost && !s.ended && s.err == nil {
+	for s.credit <= frameCost && !s.ended && s.err == nil {
 		s.cond.Wait()
 	}
 	switch {
@@ -141,8 +141,8 @@ func (s *Stream) reserve(want int) (int, error) {
 	case s.err != nil:
 		return 0, s.err
 	}
-	n := min(want, s.credit-FrameCost)
-	s.credit -= n + FrameCost
+	n := min(want, s.credit-frameCost)
+	s.credit -= n + frameCost
 	return n, nil
 }
 
@@ -200,7 +200,7 @@ func (s *Stream) receive(t Type, p []byte) error {
 	if len(p) == 0 {
 		return fmt.Errorf("%w: empty data frame in stream %d", ErrProtocol, s.id)
 	}
-	s.held += len(p) + FrameCost
+	s.held += len(p) + frameCost
 	if s.held+s.taken > Window {
 		return fmt.Errorf("%w: stream %d exceeds its window", ErrProtocol, s.id)
 	}

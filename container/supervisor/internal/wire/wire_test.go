@@ -123,7 +123,7 @@ func FuzzDispatch(f *testing.F) {
 func TestVersion(t *testing.T) {
 	good := Report{PID: 3}.Encode()
 	bad := append([]byte(nil), good...)
-	bad[len(Magic)+1]++
+	bad[len(protocolName)+1]++
 	if _, err := DecodeReport(bad); !errors.Is(err, ErrProtocol) || !strings.Contains(err.Error(), "version 2") {
 		t.Errorf("another version = %v", err)
 	}
@@ -257,7 +257,7 @@ func TestWindowIsEnforced(t *testing.T) {
 		err = m.Dispatch(Frame{Data, s.id, []byte("x")})
 		n++
 	}
-	if !errors.Is(err, ErrProtocol) || n > Window/FrameCost+1 {
+	if !errors.Is(err, ErrProtocol) || n > Window/frameCost+1 {
 		t.Errorf("%d tiny frames were taken, %v", n, err)
 	}
 	if err := m.Dispatch(Frame{WindowUpdate, s.id, []byte{0, 0, 0, 1}}); !errors.Is(err, ErrProtocol) {
