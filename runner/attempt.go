@@ -9,6 +9,7 @@ import (
 	"slipway/job"
 	"slipway/runner/internal/box"
 	"slipway/runner/internal/events"
+	"slipway/runner/internal/panics"
 	"slipway/runner/internal/steps"
 	"slipway/runner/internal/verdict"
 	"slipway/runner/internal/workspace"
@@ -48,7 +49,7 @@ func (w *Worker) serve(root context.Context, lease job.Lease) {
 
 	v := a.run()
 	a.waitForLogs()
-	if err := verdict.Recovered(func() error { a.settle(v); return nil }); err != nil { //nolint:contextcheck // as above
+	if err := panics.Catch(func() error { a.settle(v); return nil }); err != nil { //nolint:contextcheck // as above
 		a.log.Error("end attempt", zap.Error(err))
 	}
 }
@@ -93,7 +94,7 @@ func (a *attempt) run() (v verdict.Verdict) {
 // judgePanic is deferred. It makes the verdict on a panic.
 func (a *attempt) judgePanic(v *verdict.Verdict) {
 	if p := recover(); p != nil {
-		err := &verdict.Panic{Value: p}
+		err := &panics.Error{Value: p}
 		a.log.Error("attempt panicked", zap.Error(err), zap.Stack("stack"))
 		*v = verdict.Judge(err, nil, job.ReasonInternal)
 	}

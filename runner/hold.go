@@ -8,6 +8,7 @@ import (
 
 	"slipway/internal/pause"
 	"slipway/job"
+	"slipway/runner/internal/panics"
 	"slipway/runner/internal/verdict"
 )
 
@@ -40,7 +41,7 @@ func startHold(root context.Context, lease job.Lease, timing job.Timing, claimed
 	h.quit = quit
 	h.fence = time.AfterFunc(timing.Lease-time.Since(claimed), func() { h.drop(verdict.ErrSelfFenced) })
 	h.loops.Go(func() {
-		if err := verdict.Recovered(func() error { h.extendLoop(ctx); return nil }); err != nil {
+		if err := panics.Catch(func() error { h.extendLoop(ctx); return nil }); err != nil {
 			h.drop(err)
 		}
 	})

@@ -13,6 +13,7 @@ import (
 	"slipway/internal/pause"
 	"slipway/job"
 	"slipway/runner/internal/box"
+	"slipway/runner/internal/panics"
 	"slipway/runner/internal/verdict"
 	wsync "slipway/sync"
 )
@@ -192,7 +193,7 @@ const (
 // reapLoop removes what dead workers left, at the start and then from time to time.
 func (w *Worker) reapLoop(ctx context.Context) {
 	for ctx.Err() == nil {
-		err := verdict.Recovered(func() error { return w.reap(ctx) })
+		err := panics.Catch(func() error { return w.reap(ctx) })
 		if err != nil && ctx.Err() == nil {
 			w.log.Warn("reap", zap.Error(err))
 		}

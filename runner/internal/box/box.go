@@ -11,7 +11,7 @@ import (
 
 	"slipway/container"
 	"slipway/internal/pause"
-	"slipway/runner/internal/verdict"
+	"slipway/runner/internal/panics"
 )
 
 // CreateTimeout is what the making and the start of one box should be bounded by.
@@ -110,7 +110,7 @@ func (b *Box) Remove(ctx context.Context) {
 	ctx, cancel := b.fleet.cfg.Cleanup(ctx)
 	defer cancel()
 	began := time.Now()
-	err := verdict.Recovered(func() error { return b.persist(ctx) })
+	err := panics.Catch(func() error { return b.persist(ctx) })
 	b.fleet.forget(b.owner.Name)
 	b.fleet.cfg.Removed(time.Since(began), err)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"slipway/job"
+	"slipway/runner/internal/panics"
 	"slipway/runner/internal/verdict"
 )
 
@@ -174,7 +175,7 @@ func (s *Stream) Flush(ctx context.Context) {
 // send emits one batch. Events are news, not records: what can't be sent is counted.
 func (s *Stream) send(ctx context.Context, batch []job.Event) {
 	if !s.lost() {
-		if err := verdict.Recovered(func() error { return s.to.Emit(ctx, batch) }); err == nil {
+		if err := panics.Catch(func() error { return s.to.Emit(ctx, batch) }); err == nil {
 			return
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"slipway/job"
 	"slipway/runner/internal/backoff"
 	"slipway/runner/internal/excerpt"
+	"slipway/runner/internal/panics"
 	"slipway/runner/internal/verdict"
 	"slipway/runner/loop"
 )
@@ -74,7 +75,7 @@ func (l *Loop) skip(s *job.Step) job.StepResult {
 func (l *Loop) try(ctx context.Context, s *job.Step, index int) (job.StepResult, *output, error) {
 	out := l.newOutput(index)
 	r := job.StepResult{StartedAt: time.Now()}
-	err := verdict.Recovered(func() error {
+	err := panics.Catch(func() error {
 		if kind := s.Kind(); kind == job.KindRun || kind == job.KindCommand {
 			return l.exec(ctx, s, out, &r)
 		}
@@ -92,7 +93,7 @@ func (l *Loop) try(ctx context.Context, s *job.Step, index int) (job.StepResult,
 	} else {
 		r.Reason = verdict.Judge(err, nil, job.ReasonInternal).Reason
 	}
-	if p := (*verdict.Panic)(nil); errors.As(err, &p) {
+	if _, ok := errors.AsType[*panics.Error](err); ok {
 		return r, out, err
 	}
 	return r, out, fmt.Errorf("step %q: %w", s.Label(index), err)

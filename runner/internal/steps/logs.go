@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"slipway/job"
+	"slipway/runner/internal/panics"
 	"slipway/runner/internal/verdict"
 	wsync "slipway/sync"
 )
@@ -47,7 +48,7 @@ func (l *Loop) storeLog(hold context.Context, index int, name string, s *spool) 
 	l.logs.under.Go(func() {
 		defer func() { <-l.logs.places }()
 		defer s.close()
-		err := verdict.Recovered(func() error { return putSpool(hold, l.cfg.Logs.Store, key, s) })
+		err := panics.Catch(func() error { return putSpool(hold, l.cfg.Logs.Store, key, s) })
 		if err != nil {
 			l.cfg.Log.Warn("store step's log", zap.String("key", key), zap.Error(err))
 			return

@@ -70,15 +70,3 @@ func TestHintDisk(t *testing.T) {
 		}
 	}
 }
-
-func TestRecovered(t *testing.T) {
-	t.Parallel()
-	odd := errors.New("odd")
-	if err := Recovered(func() error { return odd }); !errors.Is(err, odd) {
-		t.Errorf("got %v, want the error", err)
-	}
-	err := Recovered(func() error { panic("broken") })
-	if p := (*Panic)(nil); !errors.As(err, &p) || p.Value != "broken" {
-		t.Errorf("got %v, want the panic", err)
-	}
-}

@@ -9,5 +9,5 @@
 //
 //   - Verdict: an Outcome, a Reason and a message.
 //   - Cause: why a context ended: one of the clocks, or one of the people that can stop a job.
-//   - Fault: an error that knows its reason. Timeout: a clock that ran out. Panic: a defect that was caught.
+//   - Fault: an error that knows its reason. Timeout: a clock that ran out.
 package verdict

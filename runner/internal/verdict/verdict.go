@@ -107,19 +107,3 @@ type Timeout struct {
 
 // Error says what took how long.
 func (e *Timeout) Error() string { return fmt.Sprintf("%s took longer than %s", e.What, e.Limit) }
-
-// Panic is a panic that was caught on its way out of an attempt.
-type Panic struct{ Value any }
-
-// Error shows what was panicked with.
-func (e *Panic) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
-
-// Recovered calls fn and turns a panic into a *Panic.
-func Recovered(fn func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = &Panic{p}
-		}
-	}()
-	return fn()
-}

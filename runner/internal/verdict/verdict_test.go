@@ -9,6 +9,7 @@ import (
 
 	"slipway/container"
 	"slipway/job"
+	"slipway/runner/internal/panics"
 	wsync "slipway/sync"
 )
 
@@ -40,7 +41,7 @@ func TestJudge(t *testing.T) {
 		{"typed conflict", job.ReasonWorkspacePush, &wsync.Conflict{}, nil, job.ReasonWorkspaceConflict, false},
 		{"mass delete", job.ReasonWorkspacePush, wsync.ErrMassDelete, nil, job.ReasonWorkspacePush, true},
 		{"unknown in steps", job.ReasonInternal, odd, nil, job.ReasonInternal, false},
-		{"panic", job.ReasonInternal, &Panic{"x"}, nil, job.ReasonInternal, false},
+		{"panic", job.ReasonInternal, &panics.Error{Value: "x"}, nil, job.ReasonInternal, false},
 		{"fault", job.ReasonWorkspacePull, &Fault{job.ReasonSpecInvalid, true, odd}, nil, job.ReasonSpecInvalid, true},
 		{"lease lost", job.ReasonInternal, job.ErrLeaseLost, nil, job.ReasonLeaseLost, false},
 		// What was stopped from outside says nothing by its error.
