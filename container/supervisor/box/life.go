@@ -21,13 +21,13 @@ type lifeState struct {
 	mu     sync.Mutex
 	grace  time.Duration // of the first stop
 	ending ending
-	phase  lifePhase
+	state  boxState
 }
 
-type lifePhase int
+type boxState int
 
 const (
-	serving lifePhase = iota
+	serving boxState = iota
 	stopping
 	ended
 	killing
@@ -53,7 +53,7 @@ func (l *lifeState) stop(grace time.Duration) (first bool) {
 	default:
 	}
 	l.grace = grace
-	l.phase = max(l.phase, stopping)
+	l.state = max(l.state, stopping)
 	close(l.stopping)
 	return true
 }
@@ -79,10 +79,10 @@ func (l *lifeState) stopGrace() time.Duration {
 func (l *lifeState) end(code int, reason string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.phase >= ended {
+	if l.state >= ended {
 		return
 	}
-	l.phase = ended
+	l.state = ended
 	l.ending = ending{code, reason}
 	close(l.ended)
 }
@@ -99,11 +99,11 @@ func (l *lifeState) wait() ending {
 func (l *lifeState) kill() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.phase = killing
+	l.state = killing
 }
 
 func (l *lifeState) isKilling() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.phase == killing
+	return l.state == killing
 }

@@ -6,7 +6,7 @@
 //	box (Pool, Proc) ──socket: Open with 3 descriptors, Stop, Cancel, EOF──► step process (Run) ──fork──► leader ─ …
 //	                 ◄──── EOF: the leader has ended; End: the command's exit ─────
 //
-// # Phases of a command
+// # States of a command
 //
 //	idle      no command
 //	running   from Open on. A timeout or a cancel leads to terming, without a grace to slaying.
@@ -15,7 +15,7 @@
 //	terming   TERM was sent. When the grace is over: slaying.
 //	slaying   KILL was sent, and is sent again until nothing is left.
 //
-// In every phase the command is over when its leader has ended and no child is left. Then its End is sent.
+// In every state the command is over when its leader has ended and no child is left. Then its End is sent.
 //
 // # Glossary
 //

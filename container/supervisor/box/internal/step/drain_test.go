@@ -23,7 +23,7 @@ func drained(t *testing.T, ran, limit time.Duration) *step {
 	}
 	t.Cleanup(func() { _, _ = r.Close(), w.Close() })
 	s := &step{
-		control: &fdReader{fd: int(w.Fd())}, phase: running, ended: true, pidfd: -1,
+		control: &fdReader{fd: int(w.Fd())}, state: running, ended: true, pidfd: -1,
 		start: time.Now().Add(-ran), cmd: wire.Command{Timeout: limit}, left: map[proctree.ID]bool{},
 	}
 	s.drain()
@@ -47,12 +47,12 @@ func TestDrainDue(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := drained(t, tt.ran, tt.limit)
-			if got := time.Until(s.due); s.phase != draining || got != tt.want {
-				t.Errorf("%s: got phase %d, due in %v; want draining, %v", tt.name, s.phase, got, tt.want)
+			if got := time.Until(s.due); s.state != draining || got != tt.want {
+				t.Errorf("%s: got state %d, due in %v; want draining, %v", tt.name, s.state, got, tt.want)
 			}
 			s.obey(order{frame: wire.Frame{Type: wire.EOF}})
-			if got := time.Until(s.due); s.phase != draining || got != DrainTime {
-				t.Errorf("%s, without output: got phase %d, due in %v; want draining, %v", tt.name, s.phase, got, DrainTime)
+			if got := time.Until(s.due); s.state != draining || got != DrainTime {
+				t.Errorf("%s, without output: got state %d, due in %v; want draining, %v", tt.name, s.state, got, DrainTime)
 			}
 			s.due = time.Now().Add(time.Millisecond)
 			if s.obey(order{frame: wire.Frame{Type: wire.EOF}}); time.Until(s.due) != time.Millisecond {
@@ -60,9 +60,9 @@ func TestDrainDue(t *testing.T) {
 			}
 		})
 	}
-	s := &step{phase: running, pidfd: -1, printing: true}
-	if s.obey(order{frame: wire.Frame{Type: wire.EOF}}); s.phase != running || !s.due.IsZero() || !s.printing {
-		t.Errorf("an order of the command before: got phase %d, due %v; want nothing changed", s.phase, s.due)
+	s := &step{state: running, pidfd: -1, printing: true}
+	if s.obey(order{frame: wire.Frame{Type: wire.EOF}}); s.state != running || !s.due.IsZero() || !s.printing {
+		t.Errorf("an order of the command before: got state %d, due %v; want nothing changed", s.state, s.due)
 	}
 }
 
@@ -77,13 +77,13 @@ func TestCut(t *testing.T) {
 			}
 			boxtest.Shell(t, boxtest.Mark(t), "sleep 600")
 			end(s)
-			if s.exit.Cut == silent || s.phase == draining || s.exit.Canceled || s.exit.TimedOut || len(s.left) == 0 {
-				t.Errorf("ended %s, silent %t: got %+v, phase %d, %d leftovers; want the drain over, Cut %t, and who lived as leftover",
-					name, silent, s.exit, s.phase, len(s.left), !silent)
+			if s.exit.Cut == silent || s.state == draining || s.exit.Canceled || s.exit.TimedOut || len(s.left) == 0 {
+				t.Errorf("ended %s, silent %t: got %+v, state %d, %d leftovers; want the drain over, Cut %t, and who lived as leftover",
+					name, silent, s.exit, s.state, len(s.left), !silent)
 			}
 		}
 	}
-	s := &step{phase: running, pidfd: -1}
+	s := &step{state: running, pidfd: -1}
 	if s.tick(); s.exit.Cut {
 		t.Error("a command at its timeout: got Cut, want only TimedOut")
 	}

@@ -77,7 +77,7 @@ func (s *step) poll(ended int) (control, child bool) {
 // idle process has no children to look for.
 func (s *step) pollTimeout(now time.Time) int {
 	timeout := sweep
-	if s.phase == idle {
+	if s.state == idle {
 		timeout = time.Hour
 	}
 	if !s.due.IsZero() {

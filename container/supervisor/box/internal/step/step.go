@@ -28,11 +28,11 @@ const (
 	slayPause = 5 * time.Millisecond
 )
 
-// phase is where a command stands; see the package's documentation.
-type phase int
+// state is where a command stands; see the package's documentation.
+type state int
 
 const (
-	idle phase = iota
+	idle state = iota
 	running
 	draining
 	terming
@@ -45,7 +45,7 @@ type step struct {
 	alone   bool // every process of the kernel's table is the box's
 	score   oom.Score
 
-	phase  phase
+	state  state
 	due    time.Time // when tick is to be called; zero: never
 	cmd    wire.Command
 	leader int
@@ -109,7 +109,7 @@ func (s *step) begin(o order) {
 		s.finish()
 		return
 	}
-	s.leader, s.phase = pid, running
+	s.leader, s.state = pid, running
 	if fd, err := unix.PidfdOpen(pid, 0); err == nil { // without one, SIGCHLD announces its end
 		s.pidfd = fd
 	}
@@ -120,7 +120,7 @@ func (s *step) begin(o order) {
 
 // cancel ends the command before its time. A second cancel with no grace makes a gentle one urgent.
 func (s *step) cancel(grace time.Duration) {
-	switch s.phase {
+	switch s.state {
 	case running:
 		s.exit.Canceled = true
 		s.terminate(grace)
@@ -137,7 +137,7 @@ func (s *step) cancel(grace time.Duration) {
 // drain gives the rest of the tree its time after the leader's end. The box, which reads the output, is told, and
 // answers when no more of it comes.
 func (s *step) drain() {
-	s.phase, s.printing = draining, true
+	s.state, s.printing = draining, true
 	left := DrainLimit
 	if s.cmd.Timeout > 0 {
 		left = min(left, max(DrainTime, s.cmd.Timeout-time.Since(s.start)))
@@ -148,7 +148,7 @@ func (s *step) drain() {
 
 // fallenSilent ends the drain after DrainTime.
 func (s *step) fallenSilent() {
-	if s.phase != draining {
+	if s.state != draining {
 		return
 	}
 	s.printing = false
@@ -160,10 +160,10 @@ func (s *step) fallenSilent() {
 // isDue reports whether the deadline has come.
 func (s *step) isDue(now time.Time) bool { return !s.due.IsZero() && !now.Before(s.due) }
 
-// tick does what the deadline of the phase was set for.
+// tick does what the deadline of the state was set for.
 func (s *step) tick() {
 	s.due = time.Time{}
-	switch s.phase {
+	switch s.state {
 	case running:
 		s.exit.TimedOut = true
 		s.terminate(s.cmd.Grace)
@@ -181,7 +181,7 @@ func (s *step) terminate(grace time.Duration) {
 		s.slay()
 		return
 	}
-	s.phase = terming
+	s.state = terming
 	s.due = time.Now().Add(grace)
 	list, _ := proctree.Descendants(os.Getpid())
 	s.note(list)
@@ -193,7 +193,7 @@ func (s *step) terminate(grace time.Duration) {
 
 // slay kills what is there now, and sets the deadline for the next round.
 func (s *step) slay() {
-	s.phase = slaying
+	s.state = slaying
 	s.note(s.slayTree())
 	s.due = time.Now().Add(slayPause)
 }
@@ -225,12 +225,12 @@ func (s *step) reap() {
 		case err == syscall.EINTR:
 			continue
 		case err == syscall.ECHILD:
-			if s.phase != idle && s.ended {
+			if s.state != idle && s.ended {
 				s.finish()
 			}
 			return
 		case err != nil || pid <= 0:
-			if s.ended && s.phase == running {
+			if s.ended && s.state == running {
 				s.drain()
 			}
 			return
@@ -262,7 +262,7 @@ func (s *step) collect(pid int, status syscall.WaitStatus, usage syscall.Rusage)
 // finish sends the End of the command.
 func (s *step) finish() {
 	s.due = time.Time{}
-	s.phase = idle
+	s.state = idle
 	s.exit.Duration = time.Since(s.start)
 	s.exit.Leftovers = len(s.left)
 	_ = send(s.control.fd, wire.End, s.exit.Encode()) // if the box is gone, receive says so

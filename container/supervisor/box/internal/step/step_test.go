@@ -154,15 +154,15 @@ func TestDrain(t *testing.T) {
 
 // A cancel that comes while the rest of a tree has its time ends it at once, and changes nothing of the exit.
 func TestCancelWhileDraining(t *testing.T) {
-	s := &step{phase: draining, ended: true, pidfd: -1}
+	s := &step{state: draining, ended: true, pidfd: -1}
 	s.exit.Code = 3
 	s.cancel(time.Hour)
-	if s.phase != slaying || s.exit.Canceled || s.exit.Code != 3 {
-		t.Errorf("got phase %d, %+v; want slaying, and the exit as it was", s.phase, s.exit)
+	if s.state != slaying || s.exit.Canceled || s.exit.Code != 3 {
+		t.Errorf("got state %d, %+v; want slaying, and the exit as it was", s.state, s.exit)
 	}
-	s = &step{phase: idle, pidfd: -1}
-	if s.cancel(0); s.phase != idle || !s.due.IsZero() {
-		t.Errorf("cancel without a command: got phase %d, due %v; want nothing changed", s.phase, s.due)
+	s = &step{state: idle, pidfd: -1}
+	if s.cancel(0); s.state != idle || !s.due.IsZero() {
+		t.Errorf("cancel without a command: got state %d, due %v; want nothing changed", s.state, s.due)
 	}
 }
 
@@ -183,15 +183,15 @@ func TestNote(t *testing.T) {
 // Killing is repeated until nothing is left: one round may miss what was being forked.
 func TestSlayAgain(t *testing.T) {
 	boxtest.Subreaper(t)
-	s := &step{phase: running, pidfd: -1, left: map[proctree.ID]bool{}}
+	s := &step{state: running, pidfd: -1, left: map[proctree.ID]bool{}}
 	for range 2 {
 		begin := time.Now()
 		s.slay()
-		if s.phase != slaying || !s.due.After(begin) || s.due.After(time.Now().Add(slayPause)) {
-			t.Errorf("got phase %d, due %v after it began; want slaying, and another round after %v", s.phase, s.due.Sub(begin), slayPause)
+		if s.state != slaying || !s.due.After(begin) || s.due.After(time.Now().Add(slayPause)) {
+			t.Errorf("got state %d, due %v after it began; want slaying, and another round after %v", s.state, s.due.Sub(begin), slayPause)
 		}
-		if s.tick(); s.phase != slaying || s.due.IsZero() {
-			t.Errorf("after a round: got phase %d, due %v; want another one", s.phase, s.due)
+		if s.tick(); s.state != slaying || s.due.IsZero() {
+			t.Errorf("after a round: got state %d, due %v; want another one", s.state, s.due)
 		}
 	}
 }
@@ -200,7 +200,7 @@ func TestPollTimeout(t *testing.T) {
 	now := time.Now()
 	for _, tt := range []struct {
 		name  string
-		phase phase
+		state state
 		due   time.Duration // 0: none
 		want  int           // milliseconds
 	}{
@@ -211,7 +211,7 @@ func TestPollTimeout(t *testing.T) {
 		{"a deadline within the millisecond", terming, 100 * time.Microsecond, 1},
 		{"one that has passed", slaying, -time.Second, 0},
 	} {
-		s := &step{phase: tt.phase}
+		s := &step{state: tt.state}
 		if tt.due != 0 {
 			s.due = now.Add(tt.due)
 		}
