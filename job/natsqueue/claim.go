@@ -80,11 +80,11 @@ func (k *Consumer) refuse(ctx context.Context, t token, msg jetstream.Msg) error
 type action int
 
 const (
-	take      action = iota // the job becomes this worker's
-	leave                   // another worker works on the job, or its time has not come
-	decide                  // the claim itself decides the job
-	settleNow               // the job is decided already
-	drop                    // the token is another job's, whose id was taken
+	actionTake     action = iota // the job becomes this worker's
+	actionPostpone               // another worker works on the job, or its time has not come
+	actionConclude               // the claim itself decides the job
+	actionSettle                 // the job is decided already
+	actionDiscard                // the token is another job's, whose id was taken
 )
 
 // contend claims by compare-and-set.
@@ -105,7 +105,7 @@ func (k *Consumer) contend(ctx context.Context, t token, msg jetstream.Msg, bega
 			rec = own
 		}
 		if fault = rec.Spec.Compare(t.id, own.Spec); fault != nil {
-			what = drop
+			what = actionDiscard
 			return nil
 		}
 		var next *record
@@ -118,16 +118,16 @@ func (k *Consumer) contend(ctx context.Context, t token, msg jetstream.Msg, bega
 	switch {
 	case err != nil:
 		return nil, err
-	case what == drop:
+	case what == actionDiscard:
 		k.q.cfg.OnError(fmt.Errorf("a message was dropped: %w", fault))
 		return nil, k.q.js.Ack(ctx, msg)
 	case fault != nil:
 		return nil, fault
-	case what == leave:
+	case what == actionPostpone:
 		return nil, k.q.js.Nak(ctx, msg, delay)
-	case what == decide:
+	case what == actionConclude:
 		return nil, k.newLease(t, msg, v, began).settleUnrun(ctx, v.rec)
-	case what == settleNow:
+	case what == actionSettle:
 		return nil, k.q.decisions.settle(ctx, t.id, v.rec, t.spec, msg)
 	}
 	l := k.newLease(t, msg, v, began)
@@ -139,27 +139,27 @@ func (k *Consumer) contend(ctx context.Context, t token, msg jetstream.Msg, bega
 // judge chooses the action of a claim of rec, and the record that results from it.
 func (k *Consumer) judge(ctx context.Context, id job.ID, rec *record) (action, *record, time.Duration, error) {
 	if rec.State.Final() {
-		return settleNow, nil, 0, nil
+		return actionSettle, nil, 0, nil
 	}
 	if rec.State == job.StateRunning {
 		alive, err := k.ownerAlive(ctx, id, rec)
 		if err != nil {
-			return leave, nil, 0, err
+			return actionPostpone, nil, 0, err
 		}
 		if alive {
-			return leave, nil, k.q.cfg.Timing.AckWait / 2, nil
+			return actionPostpone, nil, k.q.cfg.Timing.AckWait / 2, nil
 		}
 	} else if rest := time.Until(rec.NotBefore); rest > 0 && rec.Cancel == 0 {
-		return leave, nil, rest + time.Millisecond, nil
+		return actionPostpone, nil, rest + time.Millisecond, nil
 	}
 	next := k.inherit(rec)
 	if err := k.exhausted(id, next); err != nil {
-		return leave, nil, 0, err
+		return actionPostpone, nil, 0, err
 	}
 	if next.State.Final() {
-		return decide, next, 0, nil
+		return actionConclude, next, 0, nil
 	}
-	return take, next, 0, nil
+	return actionTake, next, 0, nil
 }
 
 // ownerAlive reports whether the owner of rec lives, and works on this very claim.

@@ -33,7 +33,7 @@ func TestAdopt(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name  string
-		stage stage
+		state leaseState
 		age   time.Duration
 		want  bool
 	}{
@@ -44,7 +44,7 @@ func TestAdopt(t *testing.T) {
 		{"gone", gone, 0, false},
 	} {
 		k := &Consumer{running: map[job.ID]*lease{}, presence: &presence{changed: make(chan struct{}, 1)}}
-		l := &lease{k: k, stage: tt.stage, confirmed: time.Now().Add(-tt.age)}
+		l := &lease{k: k, state: tt.state, confirmed: time.Now().Add(-tt.age)}
 		k.running[""] = l
 		if got := l.adopt(nil, time.Minute); got != tt.want {
 			t.Errorf("%s: got %t, want %t", tt.name, got, tt.want)

@@ -26,18 +26,18 @@ type lease struct {
 	msg       jetstream.Msg // the message to acknowledge in the end
 	confirmed time.Time     // start of the last confirmed call
 	mode      job.CancelMode
-	stage     stage
+	state     leaseState
 	seq       uint64 // of the last event
 }
 
-// stage is how far a lease has come.
-type stage int
+// leaseState is how far a lease has come.
+type leaseState int
 
 const (
-	held   stage = iota
-	ending       // the holder commits or gives back; no other call may begin to
-	ended        // by its holder
-	gone         // lost
+	held   leaseState = iota
+	ending            // the holder commits or gives back; no other call may begin to
+	ended             // by its holder
+	gone              // lost
 )
 
 // errEnded answers a heartbeat that crossed with the end of its lease. It is not
@@ -70,12 +70,12 @@ func (l *lease) sameJob(t token) bool { return bytes.Equal(l.token.spec, t.spec)
 // was not confirmed within period: then l is lost, and the job may be claimed anew.
 func (l *lease) adopt(msg jetstream.Msg, period time.Duration) bool {
 	l.mu.Lock()
-	if l.stage == ending || (l.stage == held && time.Since(l.confirmed) < period) {
+	if l.state == ending || (l.state == held && time.Since(l.confirmed) < period) {
 		l.msg = msg
 		l.mu.Unlock()
 		return true
 	}
-	l.stage = gone
+	l.state = gone
 	l.mu.Unlock()
 	l.k.forget(l)
 	return false
@@ -85,13 +85,13 @@ func (l *lease) adopt(msg jetstream.Msg, period time.Duration) bool {
 func (l *lease) fresh(period time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.stage < ended && time.Since(l.confirmed) < period
+	return l.state < ended && time.Since(l.confirmed) < period
 }
 
 // lose ends the lease without touching the token, which belongs to another worker.
 func (l *lease) lose() error {
 	l.mu.Lock()
-	l.stage = gone
+	l.state = gone
 	l.mu.Unlock()
 	l.k.forget(l)
 	return l.over(job.ErrLeaseLost)
@@ -106,18 +106,18 @@ func (l *lease) over(why error) error {
 func (l *lease) begin() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.stage != held {
+	if l.state != held {
 		return l.over(job.ErrLeaseLost)
 	}
-	l.stage = ending
+	l.state = ending
 	return nil
 }
 
 // finish closes a lease that began to end.
 func (l *lease) finish() {
 	l.mu.Lock()
-	if l.stage == ending {
-		l.stage = ended
+	if l.state == ending {
+		l.state = ended
 	}
 	l.mu.Unlock()
 	l.k.forget(l)
@@ -128,7 +128,7 @@ func (l *lease) finish() {
 func (l *lease) Extend(ctx context.Context) error {
 	began := time.Now()
 	l.mu.Lock()
-	at, msg := l.stage, l.msg
+	at, msg := l.state, l.msg
 	l.mu.Unlock()
 	switch at {
 	case ended:
@@ -152,7 +152,7 @@ func (l *lease) Extend(ctx context.Context) error {
 // confirm takes note of the record that Extend read.
 func (l *lease) confirm(v version, began time.Time) error {
 	l.mu.Lock()
-	at, stale := l.stage, v.olderThan(l.rec)
+	at, stale := l.state, v.olderThan(l.rec)
 	switch {
 	case at == ending:
 		l.confirmed = began
