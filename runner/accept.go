@@ -214,8 +214,8 @@ func lifetime(cfg *Config, j *job.Job) time.Duration {
 	return box.CreateTimeout + 2*cfg.SyncTimeout + j.Timeout.Std() + steps.EndingTime + 2*job.MaxGrace + cfg.CleanupTimeout
 }
 
-// loopConfig is what the step loop works with.
-func (a *attempt) loopConfig() steps.Config {
+// executorConfig is what the step loop works with.
+func (a *attempt) executorConfig() steps.Config {
 	cfg, d := &a.worker.cfg, a.delivery
 	c := steps.Config{
 		Box: a.box.Sandbox(), Destroy: a.box.Remove, DiskLimited: a.spec.Resources.Disk > 0,

@@ -31,7 +31,7 @@ type attempt struct {
 	job       *job.Job // with its defaults
 	spec      container.Spec
 	workspace *workspace.Workspace
-	loop      *steps.Loop // nil before the box is there
+	executor  *steps.Executor // nil before the box is there
 }
 
 // serve runs one claimed job to its end. Nothing of it is left when serve returns, and nothing that it does can end the
@@ -71,8 +71,8 @@ func (a *attempt) run() (v verdict.Verdict) {
 	began := a.enter(phaseSteps)
 	stopClock := a.hold.limit(a.job.Timeout.Std())
 	defer stopClock() // after a panic
-	a.loop = steps.New(a.loopConfig(), decider)
-	v = a.loop.Run(a.hold.ctx, a.hold.work)
+	a.executor = steps.New(a.executorConfig(), decider)
+	v = a.executor.Run(a.hold.ctx, a.hold.work)
 	stopClock()
 	a.leave(phaseSteps, began, &a.result.Phases.Steps, v.Outcome == job.Succeeded)
 

@@ -69,8 +69,8 @@ func (a *attempt) commit(v verdict.Verdict) {
 	r := a.result
 	r.Version, r.FinishedAt = job.Version, time.Now()
 	r.Outcome, r.Reason, r.Message = v.Outcome, v.Reason, v.Message
-	if a.loop != nil {
-		r.Steps, r.StepsElided = a.loop.Results()
+	if a.executor != nil {
+		r.Steps, r.StepsElided = a.executor.Results()
 	}
 	if a.workspace != nil {
 		r.Workspace = a.workspace.Result()
@@ -142,7 +142,7 @@ func (a *attempt) dropped(err error) {
 
 // waitForLogs waits until the logs of the steps are stored, or given up.
 func (a *attempt) waitForLogs() {
-	if a.loop != nil {
-		a.loop.Wait()
+	if a.executor != nil {
+		a.executor.Wait()
 	}
 }

@@ -20,19 +20,19 @@ import (
 const maxStepMessage = 512
 
 // act does one step, as often as its retry says, and returns what the Decider is told of it. The error is the machinery's.
-func (l *Loop) act(hold, ctx context.Context, a *loop.Action) (job.StepResult, error) {
+func (x *Executor) act(hold, ctx context.Context, a *loop.Action) (job.StepResult, error) {
 	if a.Skip {
-		return l.skip(&a.Step), nil
+		return x.skip(&a.Step), nil
 	}
-	index, name := l.take(&a.Step)
-	l.cfg.Events.Add(job.Event{Kind: job.EventStepStart, Step: index, Name: name})
+	index, name := x.take(&a.Step)
+	x.cfg.Events.Add(job.Event{Kind: job.EventStepStart, Step: index, Name: name})
 	began := time.Now()
 	for try := 1; ; try++ {
-		r, out, err := l.try(ctx, &a.Step, index)
+		r, out, err := x.try(ctx, &a.Step, index)
 		r.Index, r.Name, r.Tries = index, name, try
 		again := err == nil && try < a.Step.Retry.Attempts && failed(r) && ctx.Err() == nil // else it was ended from outside
 		if again {
-			l.cfg.Observer.StepRetried()
+			x.cfg.Observer.StepRetried()
 			again = pause.For(ctx, backoff.Delay(a.Step.Retry.Backoff.Std(), try-1))
 		}
 		if again {
@@ -42,44 +42,44 @@ func (l *Loop) act(hold, ctx context.Context, a *loop.Action) (job.StepResult, e
 		last := r.Duration.Std()
 		r.StartedAt, r.Duration = began, job.Duration(r.FinishedAt.Sub(began))
 		r.Message = excerpt.Shorten(r.Message, maxStepMessage)
-		l.record.add(r, l.storeLog(hold, index, name, out.log))
-		l.cfg.Events.Add(job.Event{
+		x.record.add(r, x.storeLog(hold, index, name, out.log))
+		x.cfg.Events.Add(job.Event{
 			Kind: job.EventStepEnd, Step: r.Index, Name: r.Name,
 			Status: r.Status, ExitCode: r.ExitCode, Reason: r.Reason, Text: r.Message, Tries: r.Tries,
 			Leftovers: r.Leftovers, Cut: r.Output.Cut,
 		})
-		l.cfg.Observer.StepDone(r.Status, last)
+		x.cfg.Observer.StepDone(r.Status, last)
 		r.Output = out.observation(r.Output)
 		return r, err
 	}
 }
 
 // take gives a step its index, and returns what people see of it.
-func (l *Loop) take(s *job.Step) (index int, name string) {
-	index = l.next
-	l.next++
+func (x *Executor) take(s *job.Step) (index int, name string) {
+	index = x.next
+	x.next++
 	return index, s.Label(index)
 }
 
 // skip records a step that does not run.
-func (l *Loop) skip(s *job.Step) job.StepResult {
-	index, name := l.take(s)
+func (x *Executor) skip(s *job.Step) job.StepResult {
+	index, name := x.take(s)
 	r := job.StepResult{Index: index, Name: name, Status: job.StepSkipped}
-	l.record.add(r, "")
-	l.cfg.Events.Add(job.Event{Kind: job.EventStepEnd, Step: index, Name: name, Status: r.Status})
-	l.cfg.Observer.StepDone(r.Status, 0)
+	x.record.add(r, "")
+	x.cfg.Events.Add(job.Event{Kind: job.EventStepEnd, Step: index, Name: name, Status: r.Status})
+	x.cfg.Observer.StepDone(r.Status, 0)
 	return r
 }
 
 // try does a step once. The error is the machinery's: it says nothing about the step.
-func (l *Loop) try(ctx context.Context, s *job.Step, index int) (job.StepResult, *output, error) {
-	out := l.newOutput(index)
+func (x *Executor) try(ctx context.Context, s *job.Step, index int) (job.StepResult, *output, error) {
+	out := x.newOutput(index)
 	r := job.StepResult{StartedAt: time.Now()}
 	err := panics.Catch(func() error {
 		if kind := s.Kind(); kind == job.KindRun || kind == job.KindCommand {
-			return l.exec(ctx, s, out, &r)
+			return x.exec(ctx, s, out, &r)
 		}
-		return l.fileAction(ctx, s, out, &r)
+		return x.fileAction(ctx, s, out, &r)
 	})
 	r.FinishedAt = time.Now()
 	r.Duration = job.Duration(r.FinishedAt.Sub(r.StartedAt))

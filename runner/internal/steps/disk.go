@@ -25,13 +25,13 @@ const (
 
 // blameDisk tells a command that failed because the workspace is full from one that failed. No exit code does: the box
 // is asked whether there is room now. A command that took its files away before it ended stays an exit.
-func (l *Loop) blameDisk(ctx context.Context, r *job.StepResult) {
-	if !l.cfg.DiskLimited || r.Status != job.StepFailed || r.Reason != job.ReasonExit || r.Message != "" {
+func (x *Executor) blameDisk(ctx context.Context, r *job.StepResult) {
+	if !x.cfg.DiskLimited || r.Status != job.StepFailed || r.Reason != job.ReasonExit || r.Message != "" {
 		return
 	}
 	const byShell = 128 + 25 // what it makes of a child that SIGXFSZ ended
 	switch {
-	case l.full(ctx):
+	case x.full(ctx):
 		r.Reason, r.Message = job.ReasonDisk, fullStep
 	case r.Signal == "SIGXFSZ" || r.ExitCode != nil && *r.ExitCode == byShell:
 		r.Reason, r.Message = job.ReasonDisk, fullFile
@@ -40,10 +40,10 @@ func (l *Loop) blameDisk(ctx context.Context, r *job.StepResult) {
 
 // full reports whether the workspace can't take another page, or another file. A cancel does not end it: it would
 // leave the probe to the steps that always run.
-func (l *Loop) full(ctx context.Context) bool {
+func (x *Executor) full(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ProbeTime)
 	defer cancel()
-	files := l.cfg.Box.Files()
+	files := x.cfg.Box.Files()
 	err := files.Write(ctx, probePath, bytes.NewReader(make([]byte, probeSize)), 0o600)
 	if err == nil {
 		err = files.Delete(ctx, probePath)

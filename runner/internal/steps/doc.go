@@ -7,7 +7,7 @@
 //
 // # Glossary
 //
-//   - Loop: all of this for one attempt.
+//   - Executor: all of this for one attempt.
 //   - Try: one execution of a step. The result of a step is that of its last try.
 //   - Excerpt: head and tail of a try's output, for the job's result. Observation: the same for the Decider, in a size of its own.
 //   - Spool: the beginning of a try's output, in a temporary file, until it is stored as the step's log.

@@ -13,14 +13,14 @@ import (
 )
 
 // exec runs a command in the box, and puts how it ended into r.
-func (l *Loop) exec(ctx context.Context, s *job.Step, out *output, r *job.StepResult) error {
+func (x *Executor) exec(ctx context.Context, s *job.Step, out *output, r *job.StepResult) error {
 	cmd, err := translate.Command(s)
 	if err != nil {
 		return err
 	}
 	cmd.Output = out.write
-	defer l.overdue(ctx, cmd)()
-	exit, err := l.cfg.Box.Exec(ctx, cmd)
+	defer x.overdue(ctx, cmd)()
+	exit, err := x.cfg.Box.Exec(ctx, cmd)
 	if err != nil {
 		return err
 	}
@@ -28,7 +28,7 @@ func (l *Loop) exec(ctx context.Context, s *job.Step, out *output, r *job.StepRe
 	r.ExitCode, r.Signal = &exit.Code, exit.Signal
 	r.CPU, r.MaxRSS, r.Leftovers = job.Duration(exit.CPU), exit.MaxRSS, exit.Leftovers
 	r.Output.Bytes, r.Output.Cut = exit.Output, exit.Cut
-	l.blameDisk(ctx, r)
+	x.blameDisk(ctx, r)
 	return nil
 }
 
@@ -37,7 +37,7 @@ const ExecSlack = time.Minute
 
 // overdue destroys the box if cmd has not ended long after it should have: a box that can't end a command would keep its
 // slot for ever. The function it returns ends the watch.
-func (l *Loop) overdue(ctx context.Context, cmd container.Command) (stop func()) {
+func (x *Executor) overdue(ctx context.Context, cmd container.Command) (stop func()) {
 	done := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -58,8 +58,8 @@ func (l *Loop) overdue(ctx context.Context, cmd container.Command) (stop func())
 			case <-limit.C:
 			}
 		}
-		l.cfg.Log.Error("a command does not end, the box is destroyed", zap.Strings("args", cmd.Args[:1]))
-		l.cfg.Destroy(ctx)
+		x.cfg.Log.Error("a command does not end, the box is destroyed", zap.Strings("args", cmd.Args[:1]))
+		x.cfg.Destroy(ctx)
 	})
 	return func() { close(done); wg.Wait() }
 }

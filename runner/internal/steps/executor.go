@@ -26,7 +26,7 @@ func (endingOver) Error() string {
 }
 func (endingOver) Unwrap() error { return verdict.ErrJobTimeout }
 
-// Config is what a Loop works with.
+// Config is what an Executor works with.
 type Config struct {
 	Box container.Sandbox
 	// Destroy ends the box at once. It is called, perhaps beside Run, when the box can't end a command.
@@ -67,9 +67,9 @@ type Logs struct {
 	Limit  int64       // of one log, in bytes
 }
 
-// Loop runs the steps of one attempt. Make one with New, call Run once, then Wait, which is safe at
+// Executor runs the steps of one attempt. Make one with New, call Run once, then Wait, which is safe at
 // any time, and Results.
-type Loop struct {
+type Executor struct {
 	cfg     Config
 	decider loop.Decider
 	record  record
@@ -78,14 +78,14 @@ type Loop struct {
 	next    int // the index of the next step
 }
 
-// New makes the Loop of what d decides.
-func New(cfg Config, d loop.Decider) *Loop {
-	l := &Loop{cfg: cfg, decider: d, excerpt: cfg.Excerpt, record: record{room: recordRoom}}
-	l.logs.places = make(chan struct{}, maxUploads)
+// New makes the Executor of what d decides.
+func New(cfg Config, d loop.Decider) *Executor {
+	x := &Executor{cfg: cfg, decider: d, excerpt: cfg.Excerpt, record: record{room: recordRoom}}
+	x.logs.places = make(chan struct{}, maxUploads)
 	if p, ok := d.(loop.Planned); ok && len(p.Rest()) <= job.MaxSteps {
-		l.excerpt, l.record.room = excerptSize(cfg.Excerpt, len(p.Rest())), 0
+		x.excerpt, x.record.room = excerptSize(cfg.Excerpt, len(p.Rest())), 0
 	}
-	return l
+	return x
 }
 
 // excerptSize is what one of n steps may keep of its output's head, and of its tail: all of them must fit into one
@@ -97,18 +97,18 @@ func excerptSize(limit, n int) int {
 
 // Run asks the Decider and does what it says, until it finishes or the attempt ends, and says how the job ended. Nothing
 // goes on after hold has ended. Once work has ended, which is within hold, Run goes on for EndingTime with what runs always.
-func (l *Loop) Run(hold, work context.Context) verdict.Verdict {
+func (x *Executor) Run(hold, work context.Context) verdict.Verdict {
 	p := &progress{hold: hold, work: work, ctx: work, verdict: verdict.Success(), release: func() {}}
 	defer func() { p.release() }()
 	for p.goesOn() {
-		d, err := l.decider.Next(p.ctx, p.turn) //nolint:contextcheck // p.ctx is work, or within hold
+		d, err := x.decider.Next(p.ctx, p.turn) //nolint:contextcheck // p.ctx is work, or within hold
 		if err != nil {
 			if p.undecided(err) {
 				continue
 			}
 			break
 		}
-		if !p.accept(l.refuse(&d)) {
+		if !p.accept(x.refuse(&d)) {
 			continue
 		}
 		if d.Finish {
@@ -119,7 +119,7 @@ func (l *Loop) Run(hold, work context.Context) verdict.Verdict {
 			if i > 0 && p.ctx.Err() != nil {
 				break
 			}
-			seen, err := l.act(hold, p.ctx, &d.Actions[i])
+			seen, err := x.act(hold, p.ctx, &d.Actions[i])
 			if err != nil {
 				p.broken(err)
 				break
@@ -127,12 +127,12 @@ func (l *Loop) Run(hold, work context.Context) verdict.Verdict {
 			p.note(seen, d.Actions[i].Step.ContinueOnError)
 		}
 	}
-	l.skipRest()
+	x.skipRest()
 	return p.verdict
 }
 
 // refuse says why d can't be used, and fills the defaults of its steps. A decision is refused before any of it is done.
-func (l *Loop) refuse(d *loop.Decision) string {
+func (x *Executor) refuse(d *loop.Decision) string {
 	switch {
 	case d.Invalid != "":
 		return d.Invalid
@@ -144,12 +144,12 @@ func (l *Loop) refuse(d *loop.Decision) string {
 		return "the decision names no action, and does not finish"
 	case len(d.Actions) > job.MaxSteps:
 		return fmt.Sprintf("the decision has %d actions, more than %d", len(d.Actions), job.MaxSteps)
-	case l.cfg.Check == nil:
+	case x.cfg.Check == nil:
 		return ""
 	}
 	d.Actions = slices.Clone(d.Actions) // the Decider's own stay as they are: it may share them between attempts
 	for i := range d.Actions {
-		if err := l.cfg.Check(&d.Actions[i].Step); err != nil {
+		if err := x.cfg.Check(&d.Actions[i].Step); err != nil {
 			return fmt.Sprintf("actions[%d]: %s", i, err)
 		}
 	}
@@ -157,21 +157,21 @@ func (l *Loop) refuse(d *loop.Decision) string {
 }
 
 // skipRest reports the steps of a script that nobody asked for any more as skipped.
-func (l *Loop) skipRest() {
-	if p, ok := l.decider.(loop.Planned); ok {
+func (x *Executor) skipRest() {
+	if p, ok := x.decider.(loop.Planned); ok {
 		for _, s := range p.Rest() {
-			l.skip(&s)
+			x.skip(&s)
 		}
 	}
 }
 
 // Wait waits for the logs that are still on their way to the store.
-func (l *Loop) Wait() { l.logs.under.Wait() }
+func (x *Executor) Wait() { x.logs.under.Wait() }
 
 // Results returns the results of the steps, and how many of them were left out between the first ones and the last ones.
 // Call Wait first.
-func (l *Loop) Results() (steps []job.StepResult, elided int) {
-	steps = l.record.all()
-	l.logs.note(steps)
-	return steps, l.record.elided
+func (x *Executor) Results() (steps []job.StepResult, elided int) {
+	steps = x.record.all()
+	x.logs.note(steps)
+	return steps, x.record.elided
 }

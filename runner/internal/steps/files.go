@@ -16,13 +16,13 @@ import (
 )
 
 // fileAction reads, writes, lists or deletes through the box's file API.
-func (l *Loop) fileAction(ctx context.Context, s *job.Step, out *output, r *job.StepResult) error {
+func (x *Executor) fileAction(ctx context.Context, s *job.Step, out *output, r *job.StepResult) error {
 	if limit := s.Timeout.Std(); limit > 0 {
 		limited, cancel := context.WithTimeoutCause(ctx, limit, &verdict.Timeout{What: "the step", Limit: limit})
 		defer cancel()
 		ctx = limited
 	}
-	err := fileCall(ctx, l.cfg.Box.Files(), s, out)
+	err := fileCall(ctx, x.cfg.Box.Files(), s, out)
 	if err == nil {
 		r.Status = job.StepSucceeded
 		return nil
@@ -30,7 +30,7 @@ func (l *Loop) fileAction(ctx context.Context, s *job.Step, out *output, r *job.
 	reason, own := verdict.OfFile(err)
 	switch {
 	case own:
-		r.Status, r.Reason, r.Message = job.StepFailed, reason, verdict.HintDisk(hint.Text(err), err, l.cfg.DiskLimited)
+		r.Status, r.Reason, r.Message = job.StepFailed, reason, verdict.HintDisk(hint.Text(err), err, x.cfg.DiskLimited)
 	case ctx.Err() != nil:
 		r.Status, r.Reason, r.Message = stepStopped(context.Cause(ctx))
 	default:

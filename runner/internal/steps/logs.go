@@ -34,31 +34,31 @@ type uploads struct {
 
 // storeLog sends a spool to the store and closes it, beside what comes next, and returns its key. It waits while
 // maxUploads are on their way. It ends with hold: the log of a step that ran out of time is stored, too.
-func (l *Loop) storeLog(hold context.Context, index int, name string, s *spool) (key string) {
+func (x *Executor) storeLog(hold context.Context, index int, name string, s *spool) (key string) {
 	if s == nil {
 		return ""
 	}
-	key = fmt.Sprintf("%s%03d-%s.log", l.cfg.Logs.Folder, index+1, slug(name))
+	key = fmt.Sprintf("%s%03d-%s.log", x.cfg.Logs.Folder, index+1, slug(name))
 	select {
-	case l.logs.places <- struct{}{}:
+	case x.logs.places <- struct{}{}:
 	case <-hold.Done():
 		s.close()
 		return ""
 	}
-	l.logs.under.Go(func() {
-		defer func() { <-l.logs.places }()
+	x.logs.under.Go(func() {
+		defer func() { <-x.logs.places }()
 		defer s.close()
-		err := panics.Catch(func() error { return putSpool(hold, l.cfg.Logs.Store, key, s) })
+		err := panics.Catch(func() error { return putSpool(hold, x.cfg.Logs.Store, key, s) })
 		if err != nil {
-			l.cfg.Log.Warn("store step's log", zap.String("key", key), zap.Error(err))
+			x.cfg.Log.Warn("store step's log", zap.String("key", key), zap.Error(err))
 			return
 		}
-		l.logs.mu.Lock()
-		defer l.logs.mu.Unlock()
-		if l.logs.stored == nil {
-			l.logs.stored = map[int]job.Output{}
+		x.logs.mu.Lock()
+		defer x.logs.mu.Unlock()
+		if x.logs.stored == nil {
+			x.logs.stored = map[int]job.Output{}
 		}
-		l.logs.stored[index] = job.Output{LogKey: key, Truncated: s.lost}
+		x.logs.stored[index] = job.Output{LogKey: key, Truncated: s.lost}
 	})
 	return key
 }

@@ -16,13 +16,13 @@ type output struct {
 	events   Events
 }
 
-func (l *Loop) newOutput(step int) *output {
-	o := &output{step: step, excerpt: excerpt.New(l.excerpt), events: l.cfg.Events}
-	if l.cfg.Logs.Store != nil {
-		o.limit = l.cfg.Logs.Limit
+func (x *Executor) newOutput(step int) *output {
+	o := &output{step: step, excerpt: excerpt.New(x.excerpt), events: x.cfg.Events}
+	if x.cfg.Logs.Store != nil {
+		o.limit = x.cfg.Logs.Limit
 	}
-	if l.cfg.Observation > 0 {
-		o.observed = excerpt.New(l.cfg.Observation)
+	if x.cfg.Observation > 0 {
+		o.observed = excerpt.New(x.cfg.Observation)
 	}
 	return o
 }
