@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"reflect"
 	"strings"
@@ -124,7 +125,7 @@ func TestVersion(t *testing.T) {
 	good := Report{PID: 3}.Encode()
 	bad := append([]byte(nil), good...)
 	bad[len(protocolName)+1]++
-	if _, err := DecodeReport(bad); !errors.Is(err, ErrProtocol) || !strings.Contains(err.Error(), "version 2") {
+	if _, err := DecodeReport(bad); !errors.Is(err, ErrProtocol) || !strings.Contains(err.Error(), fmt.Sprintf("version %d", protocolVersion+1)) {
 		t.Errorf("another version = %v", err)
 	}
 	bad[1] = 'X'
