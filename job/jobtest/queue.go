@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
-	"slices"
 	"sync"
 	"time"
 
@@ -136,109 +134,6 @@ func (e *entry) eligible() time.Time {
 	return e.status.SubmittedAt
 }
 
-// Status tells where a job stands.
-func (q *Queue) Status(_ context.Context, id job.ID) (job.Status, error) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	e := q.jobs[id]
-	if e == nil {
-		return job.Status{}, fmt.Errorf("status of job %s: %w", id, job.ErrNotFound)
-	}
-	return e.current(), nil
-}
-
-// List yields the jobs that match, newest first.
-func (q *Queue) List(_ context.Context, query job.ListQuery) iter.Seq2[job.Status, error] {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	var all []job.Status
-	for _, e := range q.jobs {
-		s := e.current()
-		if (query.Queue == "" || query.Queue == s.Queue) && (len(query.States) == 0 || slices.Contains(query.States, s.State)) {
-			all = append(all, s)
-		}
-	}
-	slices.SortFunc(all, func(a, b job.Status) int { return cmp.Compare(b.ID, a.ID) })
-	limit := 100
-	if query.Limit > 0 {
-		limit = query.Limit
-	}
-	all = all[:min(len(all), limit)]
-	return func(yield func(job.Status, error) bool) {
-		for _, s := range all {
-			if !yield(s, nil) {
-				return
-			}
-		}
-	}
-}
-
-// Result waits for the result of the latest generation.
-func (q *Queue) Result(ctx context.Context, id job.ID) (*job.Result, error) {
-	for {
-		q.mu.Lock()
-		e, changed := q.jobs[id], q.changed
-		if e == nil {
-			q.mu.Unlock()
-			return nil, fmt.Errorf("result of job %s: %w", id, job.ErrNotFound)
-		}
-		if e.status.State.Final() {
-			r := *e.result
-			q.mu.Unlock()
-			return &r, nil
-		}
-		q.mu.Unlock()
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return nil, fmt.Errorf("result of job %s: %w", id, context.Cause(ctx))
-		}
-	}
-}
-
-// Published returns how many results the present generation of a job has: it must
-// never be more than one.
-func (q *Queue) Published(id job.ID) int {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if e := q.jobs[id]; e != nil {
-		return e.results
-	}
-	return 0
-}
-
-// Follow yields the events of a job.
-func (q *Queue) Follow(ctx context.Context, id job.ID, wait bool) iter.Seq2[job.Event, error] {
-	return func(yield func(job.Event, error) bool) {
-		next := 0
-		for {
-			q.mu.Lock()
-			e, changed := q.jobs[id], q.changed
-			if e == nil {
-				q.mu.Unlock()
-				yield(job.Event{}, fmt.Errorf("follow job %s: %w", id, job.ErrNotFound))
-				return
-			}
-			fresh, final := slices.Clone(e.events[next:]), e.status.State.Final()
-			q.mu.Unlock()
-			for _, ev := range fresh {
-				if !yield(ev, nil) {
-					return
-				}
-			}
-			if next += len(fresh); final || !wait {
-				return
-			}
-			select {
-			case <-changed:
-			case <-ctx.Done():
-				yield(job.Event{}, fmt.Errorf("follow job %s: %w", id, context.Cause(ctx)))
-				return
-			}
-		}
-	}
-}
-
 // Cancel asks for the end of a job.
 func (q *Queue) Cancel(_ context.Context, id job.ID, mode job.CancelMode) (job.State, error) {
 	q.mu.Lock()
@@ -286,58 +181,6 @@ func (q *Queue) decide(e *entry, r *job.Result) *job.Result {
 	q.announce()
 	stands := *r
 	return &stands
-}
-
-// DeadLetters yields the jobs that were given up, newest first.
-func (q *Queue) DeadLetters(context.Context) iter.Seq2[job.DeadLetter, error] {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	var all []job.DeadLetter
-	for _, e := range q.jobs {
-		if e.letter != nil {
-			all = append(all, *e.letter)
-		}
-	}
-	slices.SortFunc(all, func(a, b job.DeadLetter) int { return cmp.Compare(b.ID, a.ID) })
-	return func(yield func(job.DeadLetter, error) bool) {
-		for _, d := range all {
-			if !yield(d, nil) {
-				return
-			}
-		}
-	}
-}
-
-// RequeueDead puts a dead job back as its next generation.
-func (q *Queue) RequeueDead(_ context.Context, id job.ID) error {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	e := q.jobs[id]
-	if e == nil || e.letter == nil {
-		return fmt.Errorf("requeue dead job %s: %w", id, job.ErrNotFound)
-	}
-	old := e.status
-	e.status = job.Status{
-		ID: id, Name: old.Name, Queue: old.Queue, Labels: old.Labels, State: job.StateQueued,
-		Generation: old.Generation + 1, Fence: old.Fence, SubmittedAt: old.SubmittedAt,
-	}
-	q.order++
-	e.letter, e.result, e.results, e.cancel, e.token, e.order = nil, nil, 0, 0, true, q.order
-	e.visible, e.notBefore = time.Time{}, time.Time{}
-	q.announce()
-	return nil
-}
-
-// DropDead forgets a dead letter.
-func (q *Queue) DropDead(_ context.Context, id job.ID) error {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	e := q.jobs[id]
-	if e == nil || e.letter == nil {
-		return fmt.Errorf("drop dead job %s: %w", id, job.ErrNotFound)
-	}
-	e.letter = nil
-	return nil
 }
 
 // Inject puts bytes that may be no job into a queue, as a foreign producer would.
