@@ -17,8 +17,15 @@ func TestEvent_Step(t *testing.T) {
 		step int
 		want bool
 	}{
-		{job.EventStepStart, 0, true}, {job.EventOutput, 0, true}, {job.EventStepEnd, 0, true}, {job.EventOutput, 3, true},
-		{job.EventClaimed, 0, false}, {job.EventPhase, 0, false}, {job.EventRetry, 0, false}, {job.EventFinished, 0, false}, {job.EventDropped, 0, false},
+		{job.EventStepStart, 0, true},
+		{job.EventOutput, 0, true},
+		{job.EventStepEnd, 0, true},
+		{job.EventOutput, 3, true},
+		{job.EventClaimed, 0, false},
+		{job.EventPhase, 0, false},
+		{job.EventRetry, 0, false},
+		{job.EventFinished, 0, false},
+		{job.EventDropped, 0, false},
 	} {
 		code := 0
 		e := job.Event{
