@@ -205,8 +205,8 @@ func TestWipeAsEveryUser(t *testing.T) {
 	})
 }
 
-// A folder of one user may hide one of another, and that one a third: it takes rounds to get at all of them. Whoever
-// comes first, the chains below take three.
+// A folder of one user may hide one of another, and that one a third: it takes rounds to get at all of them. How many, a job
+// decides: the chains below take five or more.
 func TestWipeHiddenFolders(t *testing.T) {
 	boxtest.NeedsRoot(t)
 	boxtest.NeedsShield(t)
@@ -218,17 +218,21 @@ func TestWipeHiddenFolders(t *testing.T) {
 		}
 	}
 	const one, other = jobUID + 10, jobUID + 11
+	const depth = 10
 	for _, c := range []struct {
 		dir  string
 		a, b int
 	}{{"c1", one, other}, {"c2", other, one}} {
-		run(c.a, "umask 0; mkdir "+c.dir)
-		run(c.b, "umask 0; mkdir -p "+c.dir+"/open/closed")
-		run(c.a, "umask 0; mkdir -p "+c.dir+"/open/closed/open/closed")
-		run(c.b, "umask 0; mkdir -p "+c.dir+"/open/closed/open/closed/open/closed; cd "+c.dir+"/open/closed/open/closed/open/closed; echo x > f; chmod 700 .")
-		run(c.a, "chmod 700 "+c.dir+"/open/closed/open/closed")
-		run(c.b, "chmod 700 "+c.dir+"/open/closed")
-		run(c.a, "chmod 700 "+c.dir)
+		owner := func(level int) int { return []int{c.a, c.b}[level%2] }
+		dirs := make([]string, depth)
+		for i := range dirs {
+			dirs[i] = c.dir + strings.Repeat("/open/closed", i)
+			run(owner(i), "umask 0; mkdir -p "+dirs[i])
+		}
+		run(owner(depth-1), "echo x > "+dirs[depth-1]+"/f")
+		for i := depth - 1; i >= 0; i-- {
+			run(owner(i), "chmod 700 "+dirs[i])
+		}
 	}
 	if err := r.Stop(t.Context(), 0); err != nil {
 		t.Errorf("Stop: %v", err)

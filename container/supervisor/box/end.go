@@ -126,14 +126,20 @@ func (b *box) wipe() {
 
 func (b *box) wipeDir(dir string, until time.Time) {
 	var last error
-	for range 3 { // a folder of one user may hide some of another
+	for progress := true; progress; { // a folder of one user may hide some of another, and so on
+		progress = false
 		for u := range b.wipers() {
-			err := privs.AsUser(u.uid, u.gid, func() error { return workspace.Empty(dir, until) })
+			err := privs.AsUser(u.uid, u.gid, func() error {
+				some, err := workspace.Empty(dir, until)
+				progress = progress || some
+				return err
+			})
 			if err == nil {
 				return
 			}
 			last = err
 		}
+		progress = progress && time.Now().Before(until)
 	}
 	complain("wipe "+dir, last)
 }

@@ -30,7 +30,7 @@ func TestEmptyGoesOn(t *testing.T) {
 		t.Cleanup(func() { _ = unix.Unmount(busy, unix.MNT_DETACH) })
 	}
 	within(t, "Empty with mounts", func() {
-		if err := Empty(dir, time.Now().Add(time.Minute)); err != unix.EBUSY {
+		if err := emptied(dir, time.Now().Add(time.Minute)); err != unix.EBUSY {
 			t.Errorf("Empty with mounts in it: got %v, want %v", err, unix.EBUSY)
 		}
 	})
@@ -52,7 +52,7 @@ func TestEmptyGoesOn(t *testing.T) {
 	if err := (&remover{}).empty(int(zero.Fd())); err == nil {
 		t.Error("a folder that can't be read: got no error")
 	}
-	if err := Empty(filepath.Join(dir, "no"), time.Now()); !os.IsNotExist(err) {
+	if err := emptied(filepath.Join(dir, "no"), time.Now()); !os.IsNotExist(err) {
 		t.Errorf("Empty of nothing: got %v, want not found", err)
 	}
 }
@@ -64,7 +64,7 @@ func TestEmptyLate(t *testing.T) {
 	if err := errors.Join(os.WriteFile(file, nil, 0o644), os.Mkdir(sub, 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	if err := Empty(dir, time.Now().Add(-time.Second)); err != os.ErrDeadlineExceeded {
+	if err := emptied(dir, time.Now().Add(-time.Second)); err != os.ErrDeadlineExceeded {
 		t.Errorf("Empty after its time: got %v, want %v", err, os.ErrDeadlineExceeded)
 	}
 	if err := os.Remove(sub); err != nil {
@@ -73,13 +73,13 @@ func TestEmptyLate(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := Empty(dir, time.Now().Add(-time.Second)); err != os.ErrDeadlineExceeded {
+	if err := emptied(dir, time.Now().Add(-time.Second)); err != os.ErrDeadlineExceeded {
 		t.Errorf("Empty of a file after its time: got %v, want %v", err, os.ErrDeadlineExceeded)
 	}
 	if err := os.Chmod(dir, 0o555); err != nil {
 		t.Fatal(err)
 	}
-	if err := Empty(dir, time.Now().Add(-time.Second)); err != nil {
+	if err := emptied(dir, time.Now().Add(-time.Second)); err != nil {
 		t.Errorf("Empty of an empty folder: got %v, want no error", err)
 	}
 	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o555 {
@@ -103,7 +103,7 @@ func TestEmptyEndsByItsTime(t *testing.T) {
 		}
 	}()
 	within(t, "Empty beside a process that makes entries", func() {
-		_ = Empty(dir, time.Now().Add(300*time.Millisecond)) // how much it got is chance
+		_ = emptied(dir, time.Now().Add(300*time.Millisecond)) // how much it got is chance
 	})
 	close(stop)
 	<-stopped

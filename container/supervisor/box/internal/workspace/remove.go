@@ -15,15 +15,16 @@ import (
 )
 
 // Empty removes all that the folder dir holds, until the time until. It goes on after an error, and
-// returns the first.
-func Empty(dir string, until time.Time) error {
+// returns the first. progress tells that it removed or opened up something, so that another user may get further now.
+func Empty(dir string, until time.Time) (progress bool, err error) {
 	fd, err := openForRemoval(unix.AT_FDCWD, dir, 0)
 	if err != nil {
-		return &os.PathError{Op: "open", Path: dir, Err: err}
+		return false, &os.PathError{Op: "open", Path: dir, Err: err}
 	}
 	defer unix.Close(fd)
 	r := &remover{until: until}
-	return r.empty(fd)
+	err = r.empty(fd)
+	return r.progress, err
 }
 
 // Remove removes path with all that it holds, until the time until. What is not there counts as removed.
@@ -39,6 +40,8 @@ type remover struct {
 	until   time.Time
 	next    int      // for the names of lifted folders
 	pending []string // lifted folders that were not looked into yet
+	// progress: something was removed, lifted or opened up.
+	progress bool
 }
 
 // maxPending bounds the memory of a remover. Another look finds what did not fit.
@@ -94,6 +97,7 @@ func (r *remover) empty(top int) error {
 		if denied && openUp(top) {
 			removed++ // or as good as that
 		}
+		r.progress = r.progress || removed > 0
 		if removed == 0 {
 			return first
 		}
@@ -148,7 +152,9 @@ func (r *remover) lift(dir, top int) error {
 		if err == unix.EACCES && openUp(dir) {
 			err = r.out(dir, top, e)
 		}
-		if err != nil && first == nil {
+		if err == nil {
+			r.progress = true
+		} else if first == nil {
 			first = err
 		}
 	}

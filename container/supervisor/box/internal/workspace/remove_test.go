@@ -84,7 +84,7 @@ func TestRemoveDeepWithFewFiles(t *testing.T) {
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &few); err != nil {
 		t.Fatal(err)
 	}
-	err = Empty(r.dir, time.Now().Add(time.Minute))
+	err = emptied(r.dir, time.Now().Add(time.Minute))
 	if e := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); e != nil {
 		t.Fatal(e)
 	}
@@ -150,7 +150,7 @@ func TestRemoveOfClosedFolders(t *testing.T) {
 					if _, st, _ := r.call(wire.KindDelete, path("ro")); st.Code != wire.CodeOK {
 						t.Errorf("%s of %s closed by %o: got %+v, want it done", how, tt.name, mode, st)
 					}
-				} else if err := r.asUser(func() error { return Empty(r.dir, time.Now().Add(time.Minute)) }); err != nil {
+				} else if err := r.asUser(func() error { return emptied(r.dir, time.Now().Add(time.Minute)) }); err != nil {
 					t.Errorf("%s of %s closed by %o: got %v, want no error", how, tt.name, mode, err)
 				}
 				r.do(func(dir string) error { return os.Chmod(dir, 0o755) })
@@ -215,7 +215,7 @@ func TestDeleteDenied(t *testing.T) {
 	if err := os.Chmod(sticky, 0o777|os.ModeSticky); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.asUser(func() error { return Empty(sticky, time.Now().Add(time.Minute)) }); err != unix.EPERM {
+	if err := r.asUser(func() error { return emptied(sticky, time.Now().Add(time.Minute)) }); err != unix.EPERM {
 		t.Errorf("Empty beside a file of another user: got %v, want %v", err, unix.EPERM)
 	}
 }

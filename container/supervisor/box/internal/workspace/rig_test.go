@@ -206,3 +206,9 @@ func within(t *testing.T, what string, fn func()) {
 		t.Fatalf("%s: not over after %v", what, eventually.Patience)
 	}
 }
+
+// emptied is Empty without its progress.
+func emptied(dir string, until time.Time) error {
+	_, err := Empty(dir, until)
+	return err
+}
