@@ -184,7 +184,9 @@ func dropWithoutResults(t *testing.T, connect func(user, inbox string) *natsqueu
 	if err != nil {
 		t.Fatalf("Consumer: %v", err)
 	}
-	l, err := w.Next(t.Context())
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	l, err := w.Next(ctx)
 	if err != nil {
 		t.Fatalf("Next: %v", err)
 	}
