@@ -1,6 +1,7 @@
 package natsqueue
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"time"
@@ -34,7 +35,8 @@ func (k *Consumer) claim(ctx context.Context, msg jetstream.Msg) (*lease, error)
 		return nil, k.q.js.Nak(ctx, msg, k.q.cfg.Timing.AckWait/2)
 	}
 	defer k.unreserve(t.id)
-	if l := k.lease(t.id); l != nil && l.sameJob(t) && l.adopt(msg, k.q.cfg.Timing.Lease) {
+	// A message of another job under this id is no redelivery of the lease's.
+	if l := k.lease(t.id); l != nil && bytes.Equal(l.token.spec, t.spec) && l.adopt(msg, k.q.cfg.Timing.Lease) {
 		return nil, nil
 	}
 	l, err := k.contend(ctx, t, msg, began)

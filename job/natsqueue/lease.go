@@ -1,7 +1,6 @@
 package natsqueue
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -62,9 +61,6 @@ func (l *lease) deliver(mode job.CancelMode) {
 	l.mode = mode
 	l.canceled <- mode // has room for each mode
 }
-
-// sameJob reports whether t is a token of the job that l works on, and not of another one that was published under its id.
-func (l *lease) sameJob(t token) bool { return bytes.Equal(l.token.spec, t.spec) }
 
 // adopt takes msg, a redelivery of the job that l works on, as the message to acknowledge in the end. It reports false if l
 // was not confirmed within period: then l is lost, and the job may be claimed anew.

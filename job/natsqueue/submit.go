@@ -27,7 +27,7 @@ var _ job.Client = (*Client)(nil)
 // at the same moment, one of them for later, can both get through; then the one that is claimed first runs, and the
 // other's message is dropped and reported (Config.OnError). See job.Client.
 func (c *Client) Submit(ctx context.Context, j *job.Job) error {
-	t, err := c.newToken(j)
+	t, err := newToken(j, c.maxSpec())
 	if err == nil {
 		err = c.submit(ctx, t, j.NotBefore)
 	}
@@ -37,8 +37,8 @@ func (c *Client) Submit(ctx context.Context, j *job.Job) error {
 	return nil
 }
 
-// newToken encodes j and checks what the queue itself needs of it.
-func (c *Client) newToken(j *job.Job) (token, error) {
+// newToken encodes j, in at most limit bytes, and checks what the queue itself needs of it.
+func newToken(j *job.Job, limit int) (token, error) {
 	id, err := job.ParseID(string(j.ID))
 	if err != nil || id != j.ID {
 		return token{}, fmt.Errorf("id %.40q: not a ULID in upper case, as job.NewID makes one", j.ID)
@@ -47,7 +47,7 @@ func (c *Client) newToken(j *job.Job) (token, error) {
 	if err != nil {
 		return token{}, err
 	}
-	if limit := c.maxSpec(); len(spec) > limit {
+	if len(spec) > limit {
 		return token{}, hint.With(fmt.Errorf("the encoded job has %d bytes, and this NATS server takes %d", len(spec), limit),
 			"move content into inputs with a key, or raise the server's max_payload")
 	}
@@ -60,7 +60,7 @@ func (c *Client) newToken(j *job.Job) (token, error) {
 
 func (c *Client) submit(ctx context.Context, t token, notBefore time.Time) error {
 	own := job.NewFingerprint(t.spec)
-	if err := c.known(ctx, t.id, own); err != nil {
+	if err := c.q.known(ctx, t.id, own); err != nil {
 		return err
 	}
 	const op = "put the job into its queue"
@@ -72,7 +72,7 @@ func (c *Client) submit(ctx context.Context, t token, notBefore time.Time) error
 	}
 	switch {
 	case errors.Is(err, job.ErrExists): // written since the look: by an earlier try of this call, or by another producer
-		return cmp.Or(c.known(ctx, t.id, own), err)
+		return cmp.Or(c.q.known(ctx, t.id, own), err)
 	case jsconn.IsFull(err):
 		return fmt.Errorf("queue %s: %w: %w", t.queue, job.ErrFull, err)
 	}
@@ -82,15 +82,15 @@ func (c *Client) submit(ctx context.Context, t token, notBefore time.Time) error
 // known looks for a job under id. It returns job.ErrExists if that is the job of the fingerprint own, *job.OtherJobError if
 // it is another one, and nil if there is none. A job that has begun and is not decided counts only if it is another one:
 // should it have lost its message, this submission brings it back.
-func (c *Client) known(ctx context.Context, id job.ID, own job.Fingerprint) error {
+func (c *Conn) known(ctx context.Context, id job.ID, own job.Fingerprint) error {
 	var (
 		v      version
 		tokens [3]*jetstream.RawStreamMsg
 		errs   [4]error
 		looks  sync.WaitGroup // at once: a producer far from its server waits for one answer, not for four
 	)
-	looks.Go(func() { v, errs[3] = c.q.records.load(ctx, id) })
-	for i, place := range c.q.tokens.places(id) {
+	looks.Go(func() { v, errs[3] = c.records.load(ctx, id) })
+	for i, place := range c.tokens.places(id) {
 		looks.Go(func() { tokens[i], errs[i] = place.stream.Last(ctx, place.subject) })
 	}
 	looks.Wait()
