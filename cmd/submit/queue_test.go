@@ -109,6 +109,28 @@ func (q unreadableQueue) List(ctx context.Context, query job.ListQuery) iter.Seq
 	}
 }
 
+// deniedQueue lets nobody submit.
+type deniedQueue struct{ job.Client }
+
+func (deniedQueue) Submit(context.Context, *job.Job) error {
+	return fmt.Errorf("submit: %w", &natsqueue.PermissionError{Op: "publish", Subject: "slipway.J.default.normal.X"})
+}
+
+// TestSubmitDenied: without the right to submit nothing arrived, which is said, and which right is missing.
+func TestSubmitDenied(t *testing.T) {
+	b := setup(t)
+	b.withQueue()
+	connect := b.app.connect
+	b.app.connect = func(ctx context.Context, n cli.NATS) (job.Client, func(), error) {
+		c, end, err := connect(ctx, n)
+		return deniedQueue{c}, end, err
+	}
+	_, errOut, code := b.run("create", b.file("image: x\nsteps: [{run: 'true'}]\n"))
+	if code != 3 || strings.Contains(errOut, "unknown") || !strings.Contains(errOut, "not accepted") || !strings.Contains(errOut, "slipway.J.default") {
+		t.Errorf("code %d, stderr %q; want 3, that the job was not accepted, and the right", code, errOut)
+	}
+}
+
 // goneQueue accepts jobs, and is removed then.
 type goneQueue struct {
 	job.Client

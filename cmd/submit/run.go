@@ -15,6 +15,7 @@ import (
 	"slipway/cmd/internal/watch"
 	"slipway/internal/hint"
 	"slipway/job"
+	"slipway/job/natsqueue"
 )
 
 const runLong = `run submits the job in FILE, shows its events as they come, and ends with the
@@ -90,6 +91,7 @@ func (a *app) run(ctx context.Context, j *job.Job, p display.Printer) error {
 // submit puts j into the queue. known: it was there before.
 func submit(ctx context.Context, c job.Client, j *job.Job) (known bool, err error) {
 	err = c.Submit(ctx, j)
+	var denied *natsqueue.PermissionError
 	switch {
 	case err == nil:
 		return false, nil
@@ -97,6 +99,8 @@ func submit(ctx context.Context, c job.Client, j *job.Job) (known bool, err erro
 		return true, nil
 	case ctx.Err() != nil:
 		return false, fmt.Errorf("submit job %s: %w; submit again with --id %s to be sure", j.ID, context.Cause(ctx), j.ID)
+	case errors.As(err, &denied): // a kind of ErrUnavailable, but no doubt
+		return false, fmt.Errorf("submit job %s, which was not accepted: %w", j.ID, err)
 	case errors.Is(err, job.ErrUnavailable):
 		return false, fmt.Errorf("submit job %s: %w; whether it arrived is unknown: submit again with --id %s, which does no harm", j.ID, err, j.ID)
 	case errors.Is(err, job.ErrOtherJob):
