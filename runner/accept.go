@@ -65,10 +65,25 @@ func boxName(d job.Delivery) string {
 	return name
 }
 
+// matches checks that the spec speaks of the job that was claimed. Job.ID and Job.Queue are for the producer; a program
+// that writes to the queue by itself can get them wrong, and would look for its job in vain.
+func matches(j *job.Job, d job.Delivery) error {
+	if j.ID != "" && j.ID != d.ID {
+		return fmt.Errorf("id: the spec says %s, and the job was submitted as %s", j.ID, d.ID)
+	}
+	if j.Queue != "" && d.Queue != "" && j.Queue != d.Queue {
+		return fmt.Errorf("queue: the spec says %s, and the job was submitted to %s", j.Queue, d.Queue)
+	}
+	return nil
+}
+
 // accept decodes the spec and checks what it asks for, before any engine or store is asked for anything.
 func (a *attempt) accept() (loop.Decider, error) {
 	j, err := job.Decode(a.delivery.Spec)
 	if err != nil {
+		return nil, &verdict.Fault{Reason: job.ReasonSpecInvalid, Final: true, Err: err}
+	}
+	if err := matches(j, a.delivery); err != nil {
 		return nil, &verdict.Fault{Reason: job.ReasonSpecInvalid, Final: true, Err: err}
 	}
 	cfg := &a.worker.cfg

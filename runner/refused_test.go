@@ -40,6 +40,8 @@ func TestAccept(t *testing.T) {
 			j.Steps[0].User = "0"
 			j.Steps = append(j.Steps, j.Steps[0])
 		}, nil, job.ReasonPolicyDenied, []string{"steps[0].user (key root_steps)", "; steps[1].user (key root_steps)"}},
+		{"another id", func(j *job.Job) { j.ID = "01M8HE00000000000000000009" }, nil, job.ReasonSpecInvalid, []string{"id: the spec says 01M8HE00000000000000000009"}},
+		{"another queue", func(j *job.Job) { j.Queue = "elsewhere" }, nil, job.ReasonSpecInvalid, []string{"queue: the spec says elsewhere", "submitted to"}},
 		{"no steps", func(j *job.Job) { j.Steps = nil }, nil, job.ReasonSpecInvalid, []string{"steps"}},
 	}
 	for _, tt := range tests {

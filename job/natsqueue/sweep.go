@@ -171,6 +171,9 @@ func (s *sweep) giveUp(ctx context.Context, id job.ID, v version) error {
 		next := *rec
 		next.Fence++
 		r := &job.Result{Outcome: job.Errored, Reason: job.ReasonInternal, FinishedAt: at, Message: "the queue lost this job's message; submit it again under a new id"}
+		if rec.Cancel != 0 { // a user wanted its end, and has it
+			r.Outcome, r.Reason, r.Message = job.Canceled, job.ReasonCanceledByUser, "canceled by a user; the queue had lost this job's message"
+		}
 		if s.q.decisions.conclude(id, &next, r) != nil {
 			return nil
 		}

@@ -152,6 +152,21 @@ func TestGiveUpMeets(t *testing.T) {
 		t.Errorf("a record that is gone: got %v and %d results, want neither", err, results())
 	}
 
+	// A job whose end a user asked for.
+	l, v = running()
+	if _, err := b.conn.Client().Cancel(t.Context(), l.Delivery().ID, job.Cancel); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.conn.GiveUp(t.Context(), l.Delivery().ID, v); err != nil {
+		t.Errorf("a canceled job: %v", err)
+	}
+	if r, err := b.conn.Client().Result(t.Context(), l.Delivery().ID); err != nil || r.Outcome != job.Canceled || r.Reason != job.ReasonCanceledByUser {
+		t.Errorf("a canceled job: got %+v, %v, want it canceled", r, err)
+	}
+	if err := b.conn.ForgetResult(t.Context(), l.Delivery().ID); err != nil {
+		t.Fatal(err)
+	}
+
 	// A job that its worker decided meanwhile, and did not settle yet.
 	l, v = running()
 	b.commit(l)
