@@ -15,7 +15,6 @@ func TestFor(t *testing.T) {
 	}{
 		"the time":                 {time.Minute, time.Hour, time.Minute, true},
 		"a context that ends":      {time.Hour, time.Second, time.Second, false},
-		"both at once":             {time.Second, time.Second, time.Second, false},
 		"no time":                  {0, time.Second, 0, true},
 		"less than none":           {-time.Second, time.Second, 0, true},
 		"no time, no context":      {0, -time.Second, 0, false},
