@@ -6,8 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 
+	"slipway/internal/flock"
 	"slipway/internal/hint"
 	"slipway/sync/filestore"
 	"slipway/sync/s3store"
@@ -73,9 +73,9 @@ func lockFolder(dir string) (unlock func() error, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock the data folder: %w", err)
 	}
-	if err := flock(f); err != nil {
+	if err := flock.Try(f); err != nil {
 		closeErr := f.Close()
-		if errors.Is(err, syscall.EWOULDBLOCK) {
+		if errors.Is(err, flock.ErrLocked) {
 			return nil, errors.Join(fmt.Errorf("%w: %s; end that one, or choose another folder with --data", errFolderInUse, dir), closeErr)
 		}
 		return nil, errors.Join(fmt.Errorf("lock the data folder %s: %w", dir, err), closeErr)

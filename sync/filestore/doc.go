@@ -1,5 +1,5 @@
 // Package filestore is the wsync.Store on a local folder, for one process at a time. worker run keeps workspaces in it,
-// and so does a program with one worker and no S3 service. It imports the standard library and wsync only.
+// and so does a program with one worker and no S3 service. It imports the standard library, wsync and internal/flock only.
 //
 //	dir/
 //	  @lock                     held by the process that has the store open

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 
+	"slipway/internal/flock"
 	wsync "slipway/sync"
 )
 
@@ -59,7 +60,9 @@ func open(dir string) (_ *Store, err error) {
 	if s.lock, err = root.OpenFile(lockName, os.O_CREATE|os.O_RDWR, 0o600); err != nil {
 		return nil, err
 	}
-	if err := lock(s.lock); err != nil {
+	if err := flock.Try(s.lock); errors.Is(err, flock.ErrLocked) {
+		return nil, ErrInUse
+	} else if err != nil {
 		return nil, err
 	}
 	return s, s.sweep()

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"slipway/internal/devprotocol"
+	"slipway/internal/flock"
 )
 
 // The programs.
@@ -86,11 +87,14 @@ func build(ctx context.Context, name string) (folder string, err error) {
 		return "", err
 	}
 	// Each package's tests are a process. Those that need one program don't wait for the other one.
-	unlock, err := lock(filepath.Join(folder, name+".lock"))
+	lock, err := os.OpenFile(filepath.Join(folder, name+".lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = unlock() }() // closing the file can't fail in a way that matters
+	defer lock.Close() // gives the lock back
+	if err := flock.Wait(lock); err != nil {
+		return "", err
+	}
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", filepath.Join(folder, name), ".")
 	cmd.Dir = filepath.Join(root, "cmd", name)
 	// Linked beside its place, the program is renamed into it; a copy would fail while an older one runs.
