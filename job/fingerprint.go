@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -88,25 +89,20 @@ func (f Fingerprint) Compare(id ID, own Fingerprint) error {
 	if f == nil || own == nil {
 		return nil
 	}
+	all := maps.Clone(f)
+	maps.Copy(all, own)
 	var fields []string
-	differ := false
-	for _, pair := range [][2]Fingerprint{{f, own}, {own, f}} {
-		for name, sum := range pair[0] {
-			if pair[1][name] == sum {
-				continue
-			}
-			differ = true
-			if name != "" && !slices.Contains(fields, name) {
-				fields = append(fields, name)
-			}
+	for name := range all {
+		if f[name] != own[name] {
+			fields = append(fields, name)
 		}
 	}
-	if !differ {
+	if len(fields) == 0 {
 		return nil
 	}
-	if f[""] != "" || own[""] != "" {
+	slices.Sort(fields)
+	if fields[0] == "" { // one of the two is no JSON object, or has a field that can't be named
 		fields = nil
 	}
-	slices.Sort(fields)
 	return &OtherJobError{ID: id, Fields: fields}
 }
