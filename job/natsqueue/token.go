@@ -123,17 +123,9 @@ func messageID(msg *nats.Msg, at time.Time) string {
 
 // find looks for the token of a job. The state is queued or scheduled, and empty if there is no token.
 func (ts tokens) find(ctx context.Context, id job.ID) (token, job.State, error) {
-	for _, place := range []struct {
-		stream  jsconn.Stream
-		subject string
-		state   job.State
-	}{
-		{ts.jobs, ts.names.anyToken(id), job.StateQueued},
-		{ts.sched, ts.names.anyDue(id), job.StateQueued},
-		{ts.sched, ts.names.anyWait(id), job.StateScheduled},
-		// Once more: a token that came due between the looks has moved to JOBS.
-		{ts.jobs, ts.names.anyToken(id), job.StateQueued},
-	} {
+	places := ts.places(id)
+	// JOBS once more: a token that came due between the looks has moved there.
+	for _, place := range append(places[:], places[0]) {
 		msg, err := place.stream.Last(ctx, place.subject)
 		if err != nil {
 			return token{}, "", err
@@ -162,14 +154,20 @@ func (ts tokens) remove(ctx context.Context, id job.ID) error {
 	return nil
 }
 
-// place is where tokens of one job may lie.
+// place is where tokens of one job may lie, and the state that one there stands for.
 type place struct {
 	stream  jsconn.Stream
 	subject string
+	state   job.State
 }
 
+// places are in the order in which a look misses no token but one that moves on to JOBS.
 func (ts tokens) places(id job.ID) [3]place {
-	return [3]place{{ts.jobs, ts.names.anyToken(id)}, {ts.sched, ts.names.anyWait(id)}, {ts.sched, ts.names.anyDue(id)}}
+	return [3]place{
+		{ts.jobs, ts.names.anyToken(id), job.StateQueued},
+		{ts.sched, ts.names.anyWait(id), job.StateScheduled},
+		{ts.sched, ts.names.anyDue(id), job.StateQueued},
+	}
 }
 
 // all lists the jobs that have a token.
