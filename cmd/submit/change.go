@@ -81,8 +81,7 @@ func (a *app) listDead(ctx context.Context, c job.Client, output cli.Output) err
 		fmt.Fprintln(tw, "ID\tQUEUE\tREASON\tDIED\tNAME\tLAST FAILURE")
 	}
 	for d, err := range c.DeadLetters(ctx) {
-		if errors.Is(err, job.ErrUnreadable) {
-			fmt.Fprintln(a.sys.Err, sanitize.Line(err.Error()))
+		if a.passOver(err) {
 			continue
 		}
 		if err != nil {

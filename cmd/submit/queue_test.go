@@ -84,11 +84,7 @@ func TestList_Unreadable(t *testing.T) {
 	b := setup(t)
 	b.withQueue()
 	id, _, _ := b.run("create", b.file("image: x\nsteps: [{run: 'true'}]\n"))
-	connect := b.app.connect
-	b.app.connect = func(ctx context.Context, n cli.NATS) (job.Client, func(), error) {
-		c, end, err := connect(ctx, n)
-		return unreadableQueue{c}, end, err
-	}
+	b.wrapQueue(func(c job.Client) job.Client { return unreadableQueue{c} })
 	for _, args := range [][]string{{"list"}, {"list", "-o", "json"}} {
 		out, errOut, code := b.run(args...)
 		if code != 0 || !strings.Contains(out, strings.TrimSpace(id)) || !strings.Contains(errOut, "unreadable: odd") {
@@ -120,11 +116,7 @@ func (deniedQueue) Submit(context.Context, *job.Job) error {
 func TestSubmitDenied(t *testing.T) {
 	b := setup(t)
 	b.withQueue()
-	connect := b.app.connect
-	b.app.connect = func(ctx context.Context, n cli.NATS) (job.Client, func(), error) {
-		c, end, err := connect(ctx, n)
-		return deniedQueue{c}, end, err
-	}
+	b.wrapQueue(func(c job.Client) job.Client { return deniedQueue{c} })
 	_, errOut, code := b.run("create", b.file("image: x\nsteps: [{run: 'true'}]\n"))
 	if code != 3 || strings.Contains(errOut, "unknown") || !strings.Contains(errOut, "not accepted") || !strings.Contains(errOut, "slipway.J.default") {
 		t.Errorf("code %d, stderr %q; want 3, that the job was not accepted, and the right", code, errOut)
@@ -147,12 +139,8 @@ func (q goneQueue) Follow(context.Context, job.ID, bool) iter.Seq2[job.Event, er
 func TestQueueRemoved(t *testing.T) {
 	b := setup(t)
 	b.withQueue()
-	connect := b.app.connect
 	for _, gone := range []error{job.ErrNotSetUp, job.ErrNotFound} { // the second: and made anew
-		b.app.connect = func(ctx context.Context, n cli.NATS) (job.Client, func(), error) {
-			c, end, err := connect(ctx, n)
-			return goneQueue{c, gone}, end, err
-		}
+		b.wrapQueue(func(c job.Client) job.Client { return goneQueue{c, gone} })
 		_, errOut, code := b.run("run", b.file("image: x\nsteps: [{run: 'true'}]\n"))
 		if code != 3 || !strings.Contains(errOut, gone.Error()) {
 			t.Errorf("%v: code %d, stderr %q; want 3 and why", gone, code, errOut)

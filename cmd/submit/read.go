@@ -163,8 +163,7 @@ func (a *app) list(ctx context.Context, c job.Client, q job.ListQuery, output cl
 		fmt.Fprintln(tw, "ID\tSTATE\tREASON\tQUEUE\tATTEMPT\tSUBMITTED\tNAME")
 	}
 	for st, err := range c.List(ctx, q) {
-		if errors.Is(err, job.ErrUnreadable) {
-			fmt.Fprintln(a.sys.Err, sanitize.Line(err.Error()))
+		if a.passOver(err) {
 			continue
 		}
 		if err != nil {
@@ -180,6 +179,15 @@ func (a *app) list(ctx context.Context, c job.Client, q job.ListQuery, output cl
 			st.Attempt, stamp(st.SubmittedAt), sanitize.Line(st.Name))
 	}
 	return tw.Flush()
+}
+
+// passOver reports whether err is about one entry of a list, which it names then on stderr: the others follow.
+func (a *app) passOver(err error) bool {
+	if !errors.Is(err, job.ErrUnreadable) {
+		return false
+	}
+	fmt.Fprintln(a.sys.Err, sanitize.Line(err.Error()))
+	return true
 }
 
 func newLogs(a *app) *cobra.Command {

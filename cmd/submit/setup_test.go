@@ -81,6 +81,15 @@ func (b *bundle) withQueue() *natsqueue.Conn {
 	return conn
 }
 
+// wrapQueue puts a queue of the test's own around the program's.
+func (b *bundle) wrapQueue(wrap func(job.Client) job.Client) {
+	connect := b.app.connect
+	b.app.connect = func(ctx context.Context, n cli.NATS) (job.Client, func(), error) {
+		c, end, err := connect(ctx, n)
+		return wrap(c), end, err
+	}
+}
+
 // withWorker lets a worker serve the queue, with boxes that are plain processes.
 func (b *bundle) withWorker(conn *natsqueue.Conn) {
 	b.t.Helper()
