@@ -152,21 +152,6 @@ func TestGiveUpMeets(t *testing.T) {
 		t.Errorf("a record that is gone: got %v and %d results, want neither", err, results())
 	}
 
-	// A job whose end a user asked for.
-	l, v = running()
-	if _, err := b.conn.Client().Cancel(t.Context(), l.Delivery().ID, job.Cancel); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.conn.GiveUp(t.Context(), l.Delivery().ID, v); err != nil {
-		t.Errorf("a canceled job: %v", err)
-	}
-	if r, err := b.conn.Client().Result(t.Context(), l.Delivery().ID); err != nil || r.Outcome != job.Canceled || r.Reason != job.ReasonCanceledByUser {
-		t.Errorf("a canceled job: got %+v, %v, want it canceled", r, err)
-	}
-	if err := b.conn.ForgetResult(t.Context(), l.Delivery().ID); err != nil {
-		t.Fatal(err)
-	}
-
 	// A job that its worker decided meanwhile, and did not settle yet.
 	l, v = running()
 	b.commit(l)
@@ -189,5 +174,26 @@ func TestGiveUpMeets(t *testing.T) {
 	}
 	if got, err := b.conn.Load(t.Context(), l.Delivery().ID); err != nil || got.State() != job.StateErrored {
 		t.Errorf("the record: got %s, %v, want it decided", got.State(), err)
+	}
+}
+
+// A job whose end a user asked for has it, also if the queue lost its message.
+func TestGiveUpCanceled(t *testing.T) {
+	t.Parallel()
+	b := setup(t, unhurried)
+	id := b.submit(makeJob())
+	b.mustNext(b.join(t, "w1"))
+	v, err := b.conn.Load(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.conn.Client().Cancel(t.Context(), id, job.Cancel); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.conn.GiveUp(t.Context(), id, v); err != nil {
+		t.Errorf("GiveUp: %v", err)
+	}
+	if r, err := b.conn.Client().Result(t.Context(), id); err != nil || r.Outcome != job.Canceled || r.Reason != job.ReasonCanceledByUser {
+		t.Errorf("result: got %+v, %v, want it canceled", r, err)
 	}
 }
