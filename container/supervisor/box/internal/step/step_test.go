@@ -154,7 +154,7 @@ func TestDrain(t *testing.T) {
 
 // A cancel that comes while the rest of a tree has its time ends it at once, and changes nothing of the exit.
 func TestCancelWhileDraining(t *testing.T) {
-	s := &step{state: draining, ended: true, pidfd: -1}
+	s := &step{state: draining, ended: true, pidfd: -1, left: map[proctree.ID]bool{}}
 	s.exit.Code = 3
 	s.cancel(time.Hour)
 	if s.state != slaying || s.exit.Canceled || s.exit.Code != 3 {
