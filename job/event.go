@@ -14,8 +14,8 @@ const (
 	EventPhase     EventKind = "phase"      // a phase began: Text is its name as in Phases
 	EventStepStart EventKind = "step_start" // Step, Name
 	EventOutput    EventKind = "output"     // Step, Stream, Data
-	EventStepEnd   EventKind = "step_end"   // Step, Name, Status, ExitCode, Reason, Text, Tries, Leftovers, Cut
-	EventDropped   EventKind = "dropped"    // Bytes of output were not sent, since the sender was too slow
+	EventStepEnd   EventKind = "step_end"   // Step, Name, Status, ExitCode, Reason, Text, Tries, Leftovers, Cut, Truncated, TruncatedLines
+	EventDropped   EventKind = "dropped"    // Step, Bytes of whose output with Lines line ends were not sent: Text says why
 	EventRetry     EventKind = "retry"      // the attempt ended and another will follow: Reason, Text, Class, Left, NotBefore
 	EventFinished  EventKind = "finished"   // the result is committed: Outcome, Reason
 )
@@ -28,7 +28,7 @@ type Event struct {
 	Attempt    int       `json:"attempt"`
 	Fence      uint64    `json:"fence"`
 	Seq        uint64    `json:"seq"` // from 1, without gaps within an attempt
-	Time       time.Time `json:"time"`
+	Time       time.Time `json:"time,omitzero"`
 	Kind       EventKind `json:"kind"`
 
 	Step     int        `json:"step,omitempty"` // index from 0; in JSON of the kinds about a step only, 0 included
@@ -39,6 +39,7 @@ type Event struct {
 	ExitCode *int       `json:"exit_code,omitempty"`
 	Tries    int        `json:"tries,omitempty"` // as in StepResult
 	Bytes    int64      `json:"bytes,omitempty"`
+	Lines    int64      `json:"lines,omitempty"`
 	Outcome  Outcome    `json:"outcome,omitempty"`
 	Reason   Reason     `json:"reason,omitempty"`
 	Text     string     `json:"text,omitempty"`
@@ -47,6 +48,9 @@ type Event struct {
 	Leftovers int `json:"leftovers,omitempty"`
 	// Cut is as in Output.
 	Cut bool `json:"cut,omitempty"`
+	// Truncated and TruncatedLines are as in Output. A log with a gap is known at the end of its step, before it is stored.
+	Truncated      int64 `json:"truncated,omitempty"`
+	TruncatedLines int64 `json:"truncated_lines,omitempty"`
 	// Class pays for the attempt that ended.
 	Class Class `json:"class,omitempty"`
 	// Left is how many more attempts Class can pay for, the next one among them. Zero with a class that costs nothing.
@@ -63,7 +67,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 		Step *int `json:"step,omitempty"`
 	}{fields: fields(e)}
 	switch e.Kind {
-	case EventStepStart, EventOutput, EventStepEnd:
+	case EventStepStart, EventOutput, EventDropped, EventStepEnd:
 		out.Step = &e.Step
 	}
 	return json.Marshal(out)

@@ -25,7 +25,7 @@ func TestEvent_Step(t *testing.T) {
 		{job.EventPhase, 0, false},
 		{job.EventRetry, 0, false},
 		{job.EventFinished, 0, false},
-		{job.EventDropped, 0, false},
+		{job.EventDropped, 0, true},
 	} {
 		code := 0
 		e := job.Event{

@@ -60,9 +60,9 @@ type Lease interface {
 	// It is pushed, and looked up at each Extend. The channel is never closed.
 	Canceled() <-chan CancelMode
 
-	// Emit sends events in one batch, without waiting for a confirmation. An
-	// error is worth counting, not retrying. JobID, Generation, Attempt and Fence
-	// are filled in, Seq and Time where they are zero. EventFinished is emitted by Commit.
+	// Emit sends events in one batch, and returns nil once the queue has them. After an error readers may
+	// miss them: it is worth counting, not retrying. JobID, Generation, Attempt and Fence
+	// are filled in, Seq and Time where they are zero. EventFinished is emitted by Commit, which does not wait for it.
 	Emit(ctx context.Context, events []Event) error
 
 	// Commit makes r the result of the job: compare-and-set of the record, then

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"fmt"
 	"slices"
 	"time"
 )
@@ -30,6 +31,9 @@ type Result struct {
 	ImageDigest string `json:"image_digest,omitempty"`
 	// Relaxed lists the keys of the worker's policy that this job made use of.
 	Relaxed []string `json:"relaxed,omitempty"`
+	// Store says where the objects of this result lie, logs and workspace, in the words of the worker's owner. Empty if they
+	// told the worker none.
+	Store string `json:"store,omitempty"`
 
 	SubmittedAt time.Time `json:"submitted_at,omitzero"`
 	StartedAt   time.Time `json:"started_at,omitzero"`
@@ -106,7 +110,7 @@ type StepResult struct {
 }
 
 // Output is the beginning and the end of what a step printed, stdout and stderr
-// as they came, as valid UTF-8.
+// as they came, as valid UTF-8. Control characters and escape sequences are in it: who shows it on a terminal cleans it.
 type Output struct {
 	Head string `json:"head,omitempty"`
 	// Elided is the exact number of bytes between Head and Tail.
@@ -114,12 +118,25 @@ type Output struct {
 	Tail   string `json:"tail,omitempty"`
 	// Bytes is how much the step printed in all.
 	Bytes int64 `json:"bytes"`
-	// LogKey names the object that holds the whole log, if it was stored.
+	// LogKey names the object in the store that holds the log, if it was stored: the bytes as the step printed them.
 	LogKey string `json:"log_key,omitempty"`
-	// Truncated is how many bytes at the log's end the object at LogKey lacks, since the step went over its log limit.
+	// Truncated is the exact number of bytes that the log at LogKey leaves out between its beginning and its end, since the
+	// step or the job went over the worker's limit.
 	Truncated int64 `json:"truncated,omitempty"`
+	// TruncatedLines is how many line ends are among these bytes.
+	TruncatedLines int64 `json:"truncated_lines,omitempty"`
+	// TruncatedAt is where in the log they are missing, in bytes. A line that LogGap makes stands there in their place.
+	TruncatedAt int64 `json:"truncated_at,omitempty"`
+	// NotStored says why the log was not stored although Head and Tail are not all of it, such as "the worker has no store".
+	NotStored string `json:"not_stored,omitempty"`
 	// Cut: processes that the step's command left running were ended while more output could come.
 	Cut bool `json:"cut,omitempty"`
+}
+
+// LogGap is the line that stands in a stored log for n bytes with so many line ends that it leaves out. If the bytes before
+// the gap end within a line, a line end of its own comes before it.
+func LogGap(n, lines int64) string {
+	return fmt.Sprintf("[slipway left out %d bytes with %d line ends]\n", n, lines)
 }
 
 // WorkspaceResult says what happened to the workspace.

@@ -13,6 +13,11 @@
 //     runner.Observer without importing it. Each worker has one Recorder.
 //   - QueueCollector: asks the queue for its depth at each scrape.
 //   - Depth: how many jobs of one priority wait in one queue, and how long.
+//   - Loss: why bytes that a step printed do not reach where they should. The live view lacks them since the attempt's events
+//     went over their limit (limit), they came faster than the queue took them (slow), the queue did not take them (queue),
+//     or they did not arrive from the box (box). Result and store lack them since the step or the job went over its limit (limit), the worker has
+//     no store (no_store), the store did not take the log (store), the worker's disk did not (disk), the step was tried
+//     again (try), or they did not arrive from the box (box).
 //   - Class: the budget that pays for a retry (job.Class). It is not a priority.
 //   - Check: a function that tests one thing which a worker needs: NATS, the engine, the store, disk.
 //   - Health: all checks together. A worker is ready if every check passes and it is
@@ -22,7 +27,7 @@
 //
 // Every name begins with slipway_ and ends with its base unit. The values of most labels
 // are closed lists: outcome, reason, class, priority, status, phase, direction, action, cause,
-// result. A value that is not on its list is counted as "other", so that no job, tenant,
+// result, loss. A value that is not on its list is counted as "other", so that no job, tenant,
 // image or error text can add a series. The labels queue and check have free values: the
 // operator chooses them, and the number of queues is bounded. A label has one meaning in
 // all metrics. Every series of a closed list exists from the start with the value 0, so

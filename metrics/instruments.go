@@ -31,9 +31,11 @@ func buckets() []float64 {
 type instruments struct {
 	slots, busy, draining                       prometheus.Gauge
 	claimed, stepRetries, conflicts             prometheus.Counter
-	logBytes, logDropped, leftovers, reaped     prometheus.Counter
+	logBytes, logKept                           prometheus.Counter
+	leftovers, reaped                           prometheus.Counter
 	jobs, retries, phaseFailures                *prometheus.CounterVec
 	leaseLost, heartbeats, syncFiles, syncBytes *prometheus.CounterVec
+	logDropped, logLost                         *prometheus.CounterVec
 	queueWait                                   prometheus.Histogram
 	job, phase, step                            *prometheus.HistogramVec
 	build                                       *prometheus.GaugeVec
@@ -56,7 +58,9 @@ func newInstruments() *instruments {
 		syncBytes:     counters("sync_bytes_total", "Bytes of workspace files that a pull or a push moved.", "direction"),
 		conflicts:     counter("workspace_conflicts_total", "Pushes that lost against another writer of the workspace."),
 		logBytes:      counter("log_bytes_total", "Bytes that steps printed."),
-		logDropped:    counter("log_dropped_bytes_total", "Bytes that steps printed and that reached no reader of the events."),
+		logDropped:    counters("log_dropped_bytes_total", "Bytes that steps printed and that reach no reader of the events: no live view has them.", "loss"),
+		logKept:       counter("log_kept_bytes_total", "Bytes that steps printed and that a result or a stored log has."),
+		logLost:       counters("log_lost_bytes_total", "Bytes that steps printed and that neither a result nor a stored log has.", "loss"),
 		leftovers:     counter("leftovers_total", "Teardowns that failed: something may be left on the engine."),
 		reaped:        counter("reaped_total", "Boxes removed for workers that are gone."),
 
@@ -78,12 +82,12 @@ func (m *instruments) register(reg prometheus.Registerer) {
 		*g = shared(reg, *g)
 	}
 	for _, c := range []*prometheus.Counter{
-		&m.claimed, &m.stepRetries, &m.conflicts, &m.logBytes, &m.logDropped, &m.leftovers, &m.reaped,
+		&m.claimed, &m.stepRetries, &m.conflicts, &m.logBytes, &m.logKept, &m.leftovers, &m.reaped,
 	} {
 		*c = shared(reg, *c)
 	}
 	for _, v := range []**prometheus.CounterVec{
-		&m.jobs, &m.retries, &m.phaseFailures, &m.leaseLost, &m.heartbeats, &m.syncFiles, &m.syncBytes,
+		&m.jobs, &m.retries, &m.phaseFailures, &m.leaseLost, &m.heartbeats, &m.syncFiles, &m.syncBytes, &m.logDropped, &m.logLost,
 	} {
 		*v = shared(reg, *v)
 	}
@@ -121,6 +125,12 @@ func (m *instruments) initialize(l lists) {
 	}
 	for _, v := range []string{causeFenced, causeTaken} {
 		m.leaseLost.WithLabelValues(v)
+	}
+	for _, v := range l.drops {
+		m.logDropped.WithLabelValues(v)
+	}
+	for _, v := range l.losses {
+		m.logLost.WithLabelValues(v)
 	}
 	for _, v := range []string{resultOK, resultFailed} {
 		m.heartbeats.WithLabelValues(v)

@@ -35,7 +35,7 @@ func (l list) label(v string) string {
 
 // lists holds the closed lists of label values.
 type lists struct {
-	outcomes, reasons, classes, statuses, phases, directions, actions list
+	outcomes, reasons, classes, statuses, phases, directions, actions, losses, drops list
 }
 
 func newLists() lists {
@@ -47,6 +47,8 @@ func newLists() lists {
 		phases:     list{"pull_image", "create", "pull_workspace", "steps", "push_workspace", "cleanup"},
 		directions: list{"pull", "push"},
 		actions:    list{"added", "modified", "deleted", "restored"},
+		drops:      list{"limit", "slow", "queue", "box"},
+		losses:     list{"limit", "no_store", "store", "disk", "try", "box"},
 	}
 }
 

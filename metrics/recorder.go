@@ -119,10 +119,21 @@ func (r *Recorder) Synced(direction, action string, files int, bytes int64) {
 // Conflict counts a push that lost against another writer.
 func (r *Recorder) Conflict() { r.m.conflicts.Inc() }
 
-// LogBytes counts n bytes of output of steps; dropped of them reached no reader of the events.
-func (r *Recorder) LogBytes(n, dropped int64) {
-	add(r.m.logBytes, n)
-	add(r.m.logDropped, dropped)
+// LogBytes counts n bytes of output of steps.
+func (r *Recorder) LogBytes(n int64) { add(r.m.logBytes, n) }
+
+// LogDropped counts n bytes of output of steps that reach no reader of the events. cause is their label loss.
+func (r *Recorder) LogDropped(n int64, cause string) {
+	add(r.m.logDropped.WithLabelValues(r.lists.drops.label(cause)), n)
+}
+
+// LogKept counts bytes of output of steps: kept of them are in a result or in a stored log, lost of them in neither. cause
+// is the label loss of the lost ones.
+func (r *Recorder) LogKept(kept, lost int64, cause string) {
+	add(r.m.logKept, kept)
+	if lost > 0 {
+		add(r.m.logLost.WithLabelValues(r.lists.losses.label(cause)), lost)
+	}
 }
 
 // Leftover counts a teardown that failed, after which a box or a volume may be left on the engine.

@@ -107,10 +107,13 @@ var recorderTests = []struct {
 	{"synced", func(r *Recorder) { r.Synced("push", "added", 3, 4096) }, map[string]float64{
 		`slipway_sync_files_total{action="added",direction="push"}`: 3, `slipway_sync_bytes_total{direction="push"}`: 4096,
 	}},
-	{"negative numbers", func(r *Recorder) { r.Synced("pull", "restored", -1, -1); r.LogBytes(-1, -1); r.Reaped(-1) }, nil},
+	{"negative numbers", func(r *Recorder) { r.Synced("pull", "restored", -1, -1); r.LogBytes(-1); r.Reaped(-1) }, nil},
 	{"conflict", func(r *Recorder) { r.Conflict() }, map[string]float64{"slipway_workspace_conflicts_total{}": 1}},
-	{"log bytes", func(r *Recorder) { r.LogBytes(10, 4) }, map[string]float64{
-		"slipway_log_bytes_total{}": 10, "slipway_log_dropped_bytes_total{}": 4,
+	{"log bytes", func(r *Recorder) { r.LogBytes(10); r.LogDropped(4, "slow") }, map[string]float64{
+		"slipway_log_bytes_total{}": 10, `slipway_log_dropped_bytes_total{loss="slow"}`: 4,
+	}},
+	{"log kept", func(r *Recorder) { r.LogKept(10, 4, "limit"); r.LogKept(1, 0, ""); r.LogKept(-1, -1, "tea") }, map[string]float64{
+		"slipway_log_kept_bytes_total{}": 11, `slipway_log_lost_bytes_total{loss="limit"}`: 4,
 	}},
 	{"leftover", func(r *Recorder) { r.Leftover() }, map[string]float64{"slipway_leftovers_total{}": 1}},
 	{"reaped", func(r *Recorder) { r.Reaped(2) }, map[string]float64{"slipway_reaped_total{}": 2}},
@@ -149,6 +152,8 @@ func drive(r *Recorder, n int) {
 	r.JobRetried(job.Class(word), job.Reason(word))
 	r.Synced(word, word, 1, 1)
 	r.LeaseLost(n%2 == 0)
+	r.LogKept(1, 1, word)
+	r.LogDropped(1, word)
 }
 
 func TestNoWordOfAJobMakesASeries(t *testing.T) {

@@ -36,6 +36,7 @@ func (w *Worker) newAttempt(lease job.Lease) *attempt {
 	if a.result.StartedAt = d.ClaimedAt; d.ClaimedAt.IsZero() {
 		a.result.StartedAt = time.Now()
 	}
+	a.result.Store = w.cfg.StoreName
 	wait := waited(d, a.result.StartedAt)
 	a.result.Phases.Queue = job.Duration(wait)
 	w.cfg.Observer.JobClaimed(d.Queue, wait)
@@ -236,7 +237,7 @@ func (a *attempt) executorConfig() steps.Config {
 		Box: a.box.Sandbox(), Destroy: a.box.Remove, DiskLimited: a.spec.Resources.Disk > 0,
 		Events: a.events, Observer: cfg.Observer, Log: a.log, Excerpt: cfg.Excerpt,
 		Logs: steps.Logs{
-			Store: cfg.Store, Limit: cfg.StepLogLimit,
+			Store: cfg.Store, Limit: cfg.StepLogLimit, Room: cfg.JobLogLimit,
 			Folder: fmt.Sprintf("%slogs/%s/%s/%d-%d/", cfg.Prefix, d.Queue, d.ID, d.Generation, d.Fence),
 		},
 	}

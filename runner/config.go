@@ -52,8 +52,18 @@ type Config struct {
 	InfraBudget int
 	// InfraBackoff is the delay after the first infrastructure failure; it doubles up to 5 min. Default 5 s.
 	InfraBackoff time.Duration
-	// StepLogLimit bounds the stored log of one step, in bytes. Default 16 MiB.
+	// StoreName says where Store is, for the people who read a result: s3://bucket at an address. It must hold no secret.
+	StoreName string
+	// StepLogLimit bounds the stored log of one step, in bytes. Of a longer output the log has the first half of the limit
+	// and the last, with a line between them that says what is left out. Default 16 MiB.
 	StepLogLimit int64
+	// JobLogLimit bounds the stored logs of all steps of one attempt, in bytes. Default 256 MiB, or StepLogLimit if that is more.
+	JobLogLimit int64
+	// LiveLimit bounds what the events of one attempt take in the queue, in bytes: the queue keeps the events of all jobs in
+	// one place, where the oldest go first, and one job must not push out all others. Output beyond it is left out of the
+	// events, but for the end of each step, and an event tells how much. A second attempt has half of it, a third a quarter,
+	// down to 64 KiB. Default 4 MiB; negative: no limit.
+	LiveLimit int64
 	// Excerpt is the size of the head and of the tail of a step's output in the result, in bytes. Default 4 KiB,
 	// at most MaxExcerpt. A job of many steps gets less for each, so that its result fits into one message.
 	Excerpt int

@@ -26,6 +26,8 @@ const (
 	DefaultInfraBudget    = 10
 	DefaultInfraBackoff   = 5 * time.Second
 	DefaultStepLogLimit   = 16 << 20
+	DefaultJobLogLimit    = 256 << 20
+	DefaultLiveLimit      = 4 << 20
 	DefaultExcerpt        = 4 << 10
 	DefaultObservation    = 16 << 10
 )
@@ -50,6 +52,8 @@ func (c Config) withDefaults() Config {
 	c.InfraBudget = cmp.Or(c.InfraBudget, DefaultInfraBudget)
 	c.InfraBackoff = cmp.Or(c.InfraBackoff, DefaultInfraBackoff)
 	c.StepLogLimit = cmp.Or(c.StepLogLimit, DefaultStepLogLimit)
+	c.JobLogLimit = cmp.Or(c.JobLogLimit, max(DefaultJobLogLimit, c.StepLogLimit))
+	c.LiveLimit = cmp.Or(c.LiveLimit, DefaultLiveLimit)
 	c.Excerpt = cmp.Or(c.Excerpt, DefaultExcerpt)
 	c.Observation = cmp.Or(c.Observation, DefaultObservation)
 	if c.Logger == nil {
@@ -94,6 +98,8 @@ func (c Config) validate() error {
 		return fmt.Errorf("config: Observation is %d, must be from 1 to %d", c.Observation, MaxObservation)
 	case c.StepLogLimit < 0:
 		return fmt.Errorf("config: StepLogLimit is %d, must not be negative", c.StepLogLimit)
+	case c.JobLogLimit < c.StepLogLimit:
+		return fmt.Errorf("config: JobLogLimit is %d, less than the %d of StepLogLimit", c.JobLogLimit, c.StepLogLimit)
 	}
 	if err := job.CheckWorker(c.Name); err != nil {
 		return fmt.Errorf("config: Name: %w", err)
@@ -122,6 +128,18 @@ func CheckPrefix(prefix string) error {
 		return fmt.Errorf("want nothing, or folders such as \"team/\" that end with a slash and begin without one, not %.100q", prefix)
 	}
 	return nil
+}
+
+// minLive is what the events of every attempt may take: enough for its steps and the end of what they print.
+const minLive = 64 << 10
+
+// liveLimit is what the events of an attempt may take. The attempts of a job together take no more than twice LiveLimit
+// and minLive each.
+func (c Config) liveLimit(attempt int) int64 {
+	if c.LiveLimit < 0 {
+		return 0
+	}
+	return max(c.LiveLimit>>max(attempt-1, 0), minLive)
 }
 
 func (c Config) validateClocks() error {

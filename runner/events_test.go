@@ -1,9 +1,12 @@
 package runner
 
 import (
+	"context"
 	"slices"
+	"strings"
 	"testing"
 
+	"slipway/container"
 	"slipway/job"
 )
 
@@ -42,6 +45,38 @@ func TestEvents_Retry(t *testing.T) {
 		e := l.events[len(l.events)-1]
 		if wait := e.NotBefore.Sub(e.Time); e.Class != job.ClassInfra || e.Left != DefaultInfraBudget || wait != l.delay || wait <= 0 {
 			t.Errorf("got class %s, %d left, next in %s; want infra, %d and %s", e.Class, e.Left, wait, DefaultInfraBudget, l.delay)
+		}
+	})
+}
+
+// TestEvents_LiveLimit: a chatty job's events take no more than its share, also over several attempts, and readers are told.
+func TestEvents_LiveLimit(t *testing.T) {
+	t.Parallel()
+	scenario(t, func(b *bundle) {
+		b.cfg.LiveLimit = 256 << 10
+		b.boxes.exec = func(_ context.Context, _ *fakeBox, cmd container.Command) (container.Exit, error) {
+			for range 1000 {
+				cmd.Output(container.Stdout, []byte(strings.Repeat("0123456789", 100)+"\n"))
+			}
+			return container.Exit{Output: 1000 * 1001}, nil
+		}
+		for attempt, limit := range map[int]int{1: 256 << 10, 2: 128 << 10, 9: minLive} {
+			b.attempt = attempt
+			l := b.do(jobOf(run("loud"), run("loud")))
+			r := b.want(l, job.Succeeded, "")
+			size, told := 0, int64(0)
+			for _, e := range l.events {
+				size += len(mustJSON(t, e))
+				if e.Step == 0 {
+					told += e.Bytes
+				}
+			}
+			if size > limit || size < limit/2 {
+				t.Errorf("attempt %d: the events take %d bytes, want at most %d", attempt, size, limit)
+			}
+			if got := int64(len(l.output(0))) + told; got != r.Steps[0].Output.Bytes || told == 0 {
+				t.Errorf("attempt %d: %d bytes were sent or told of, want %d", attempt, got, r.Steps[0].Output.Bytes)
+			}
 		}
 	})
 }

@@ -183,13 +183,15 @@ type observed struct {
 	mu    sync.Mutex
 	count map[string]int
 	bytes [2]int64 // printed, dropped
-	moved int64    // bytes of workspaces
+	kept  int64
+	lost  map[string]int64 // by cause
+	moved int64            // bytes of workspaces
 	step  time.Duration
 	slots []int        // busy, at each change
 	phase func(string) // called at the end of each phase, within the attempt; may be nil
 }
 
-func newObserved() *observed { return &observed{count: map[string]int{}} }
+func newObserved() *observed { return &observed{count: map[string]int{}, lost: map[string]int64{}} }
 
 func (o *observed) add(name string) {
 	o.mu.Lock()
@@ -260,11 +262,25 @@ func (o *observed) LeaseLost(fenced bool) {
 	}
 }
 
-func (o *observed) LogBytes(n, dropped int64) {
+func (o *observed) LogBytes(n int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.bytes[0] += n
-	o.bytes[1] += dropped
+}
+
+func (o *observed) LogDropped(n int64, _ string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.bytes[1] += n
+}
+
+func (o *observed) LogKept(kept, lost int64, cause string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.kept += kept
+	if lost != 0 {
+		o.lost[cause] += lost
+	}
 }
 
 func (o *observed) addN(name string, n int) {

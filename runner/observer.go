@@ -33,8 +33,15 @@ type Observer interface {
 	Synced(direction, action string, files int, bytes int64)
 	// Conflict tells that a push lost against another writer.
 	Conflict()
-	// LogBytes tells that steps printed n bytes, of which dropped reach no reader of the events.
-	LogBytes(n, dropped int64)
+	// LogBytes tells that steps printed n bytes.
+	LogBytes(n int64)
+	// LogDropped tells that n of these bytes reach no reader of the events, and why: limit, slow, queue or box; the glossary
+	// of package metrics explains them.
+	LogDropped(n int64, cause string)
+	// LogKept tells that of what steps printed, kept bytes are in a result or in the store, and lost bytes in neither. cause
+	// says why they are lost: limit, no_store, store, disk, try or box; the glossary of package metrics explains them. All calls add up to
+	// what LogBytes tells as printed, once an attempt is over.
+	LogKept(kept, lost int64, cause string)
 	// Leftover tells that a teardown failed: something may be left on the engine.
 	Leftover()
 	// Reaped tells that n boxes were removed that other workers, or an earlier life of this one, had left.
@@ -82,7 +89,13 @@ func (NopObserver) Synced(string, string, int, int64) {}
 func (NopObserver) Conflict() {}
 
 // LogBytes does nothing.
-func (NopObserver) LogBytes(int64, int64) {}
+func (NopObserver) LogBytes(int64) {}
+
+// LogDropped does nothing.
+func (NopObserver) LogDropped(int64, string) {}
+
+// LogKept does nothing.
+func (NopObserver) LogKept(int64, int64, string) {}
 
 // Leftover does nothing.
 func (NopObserver) Leftover() {}

@@ -23,6 +23,8 @@ type bundle struct {
 	store *wsynctest.Store
 	seen  *observed
 
+	attempt int // of the next job; 0: the first
+
 	worker *Worker
 	stop   context.CancelFunc
 	ended  chan error
@@ -79,6 +81,7 @@ func (b *bundle) put(j *job.Job) *fakeLease {
 		b.t.Fatal(err)
 	}
 	l := newFakeLease(b.t, spec)
+	l.delivery.Attempt = max(b.attempt, 1)
 	b.queue.leases <- l
 	return l
 }

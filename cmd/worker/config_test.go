@@ -142,7 +142,7 @@ func TestSettings_Refused(t *testing.T) {
 		"nats.prefix": "A.B", "nats.replicas": "2", "nats.max_jobs": "0", "nats.max_job_bytes": "1k", "nats.events_age": "1s", "nats.events_bytes": "many",
 		"nats.results_age": "-1h", "crash_budget": "-1", "s3.endpoint": "s3:7070", "s3.region": "mars west", "s3.bucket": "a/b", "s3.prefix": "/x",
 		"s3.access_key": "a b", "s3.secret_key": "a\tb", "s3.path_style": "perhaps", "s3.create_bucket": "perhaps",
-		"docker.host": "/var/run/docker.sock", "metrics.addr": ":9464", "soft_stop": "-1s", "timing.dead_man": "1h", "timing.lease": "1h",
+		"job_logs.step_limit": "1KiB", "job_logs.limit": "1KiB", "job_logs.live_limit": "1KiB", "docker.host": "/var/run/docker.sock", "metrics.addr": ":9464", "soft_stop": "-1s", "timing.dead_man": "1h", "timing.lease": "1h",
 		"timing.ack_wait": "1s", "timing.heartbeat": "1h", "log.level": "loud", "log.format": "xml",
 	}
 	for _, s := range addConfig(pflag.NewFlagSet("", pflag.ContinueOnError)).set.List() {

@@ -160,6 +160,6 @@ func freeAddr(ctx context.Context, addr string) string {
 func (d *devServices) service(kind string) *service {
 	return &service{
 		conn: d.conn, store: d.store, ping: pingStore(d.store, ""), dataDir: d.dir, name: kind + "-" + runner.DefaultName(),
-		queues: []string{d.queue}, policy: openPolicy(), timing: job.DefaultTiming(),
+		queues: []string{d.queue}, policy: openPolicy(), timing: job.DefaultTiming(), storeName: d.storeName(), liveShare: liveShare,
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"slipway/cmd/internal/cli"
 	"slipway/internal/flock"
 	"slipway/internal/hint"
 	"slipway/sync/filestore"
@@ -62,6 +63,15 @@ func (d *devServices) openStore(shared bool) error {
 	d.store = store
 	d.closers.add(func() error { store.Close(); return nil })
 	return nil
+}
+
+// storeName says where the store is.
+func (d *devServices) storeName() string {
+	if d.servers.Endpoint == "" {
+		return "the folder " + filepath.Join(d.dir, folderStore)
+	}
+	s3 := cli.S3{Bucket: devBucket, Endpoint: d.servers.Endpoint}
+	return s3.Name()
 }
 
 // errFolderInUse: another program works on the same data folder.

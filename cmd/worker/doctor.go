@@ -208,7 +208,7 @@ func (d *doctor) tryBox(ctx context.Context, p *docker.Provider, image container
 
 func (d *doctor) store(ctx context.Context) {
 	c := &d.config.s3
-	if c.bucket == "" {
+	if c.Bucket == "" {
 		d.say("store", warn, "none: jobs with a workspace are refused, and long logs are lost", "set --s3-endpoint and --s3-bucket (SLIPWAY_S3_ENDPOINT, SLIPWAY_S3_BUCKET)")
 		return
 	}
@@ -218,7 +218,7 @@ func (d *doctor) store(ctx context.Context) {
 		return
 	}
 	defer store.Close()
-	d.say("store", ok, "bucket "+c.bucket+" honors conditions, checks bodies, and returns what was written", "")
+	d.say("store", ok, "bucket "+c.Bucket+" honors conditions, checks bodies, and returns what was written", "")
 	d.clock(ctx)
 }
 
@@ -231,11 +231,11 @@ const (
 
 // clock compares ours with that of the store.
 func (d *doctor) clock(ctx context.Context) {
-	if d.config.s3.endpoint == "" {
+	if d.config.s3.Endpoint == "" {
 		return
 	}
 	begun := time.Now()
-	req, err := http.NewRequestWithContext(ctx, http.MethodHead, d.config.s3.endpoint, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodHead, d.config.s3.Endpoint, nil)
 	if err != nil {
 		return // s3store has accepted it, so this can't be
 	}

@@ -22,6 +22,7 @@ type toolConfig struct {
 	allowLocal bool
 	policy     policyConfig
 	slots      int
+	jobLogs    jobLogs
 	docker     dockerConfig
 	log        logConfig
 }
@@ -38,6 +39,7 @@ func addToolConfig(cmd *cobra.Command, level, data, servers string) *toolConfig 
 	t.set.String(&t.devserver, "devserver", "", "`folder` of "+servers+"; default: that of this program, else PATH")
 	addPolicy(t.set, &t.policy, "they may ask for everything")
 	addDocker(t.set, &t.docker)
+	addJobLogs(t.set, &t.jobLogs, nil)
 	addLog(t.set, &t.log, "text")
 	t.set.Lookup("log.level").Default(level)
 	return t
@@ -71,7 +73,7 @@ func (t *toolConfig) provider(ctx context.Context) (container.Provider, error) {
 
 // apply gives s what t says about it.
 func (t *toolConfig) apply(s *service) {
-	s.slots = t.slots
+	s.slots, s.jobLogs = t.slots, t.jobLogs
 	if t.policy.file != "" {
 		s.policy, s.defaults = t.policy.policy, t.policy.defaults
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"slipway/cmd/internal/cli"
 	"slipway/internal/hint"
 	"slipway/job"
 	wsync "slipway/sync"
@@ -203,7 +204,7 @@ func TestExplainStore(t *testing.T) {
 		wsync.ErrUnavailable: "SLIPWAY_S3_ENDPOINT",
 		wsync.ErrUnsafeStore: "If-None-Match",
 	} {
-		got := explainStore(fmt.Errorf("test the S3 store: %w", err))
+		got := new(cli.S3).Explain(fmt.Errorf("test the S3 store: %w", err))
 		if !errors.Is(got, err) || !strings.Contains(hint.Of(got), want) || strings.Contains(got.Error()+hint.Of(got), "\n") {
 			t.Errorf("%v: got %q with hint %q, want a hint with %q, each in one line", err, got, hint.Of(got), want)
 		}

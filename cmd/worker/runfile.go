@@ -97,6 +97,10 @@ func (a *app) oneJob(ctx context.Context, t *toolConfig, d *devServices, provide
 	log := newLogger(t.log, a.sys.Err)
 	s := d.service("run")
 	s.provider, s.log, s.say = provider, log, p.Note
+	s.liveShare = 4 // the queue has this job, and those of earlier runs with the same --data
+	if t.data == "" {
+		s.storeName = "" // the folder is removed at the end
+	}
 	s.softStop = 0 // when we stop, the job has its result, or nobody waits for it
 	t.apply(s)
 	client := d.conn.Client()

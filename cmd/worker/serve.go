@@ -82,7 +82,7 @@ func (c *config) open(ctx context.Context, log *zap.Logger) (s *service, closeAl
 	}()
 	s = &service{
 		name: c.name, slots: c.slots, queues: c.queues, weights: c.weights, prefix: c.s3.prefix, timing: c.nats.Worker.Timing, softStop: c.softStop, log: log,
-		policy: c.policy.policy, defaults: c.policy.defaults,
+		policy: c.policy.policy, defaults: c.policy.defaults, jobLogs: c.jobLogs, eventsBytes: c.nats.Worker.EventsBytes, liveShare: liveShare,
 	}
 	if s.name == "" {
 		s.name = runner.DefaultName()
@@ -107,7 +107,7 @@ func (c *config) open(ctx context.Context, log *zap.Logger) (s *service, closeAl
 	}
 	if store != nil {
 		closers.add(func() error { store.Close(); return nil })
-		s.store, s.ping = store, pingStore(store, c.s3.prefix)
+		s.store, s.ping, s.storeName = store, pingStore(store, c.s3.prefix), c.s3.Name()
 	} else {
 		log.Warn("no bucket is set (s3.bucket): jobs that need a workspace are refused, and long logs are lost")
 	}
@@ -210,12 +210,10 @@ func (c *dockerConfig) explain(err error) error {
 
 // open connects to the bucket and tests it. Nil without one.
 func (c *s3Config) open(ctx context.Context) (*s3store.Store, error) {
-	if c.bucket == "" {
+	if c.Bucket == "" {
 		return nil, nil
 	}
-	store, err := s3store.New(s3store.Config{
-		Endpoint: c.endpoint, Region: c.region, Bucket: c.bucket, AccessKey: c.accessKey, SecretKey: c.secretKey, PathStyle: c.pathStyle,
-	})
+	store, err := c.Open()
 	if err != nil {
 		return nil, err
 	}
@@ -224,28 +222,14 @@ func (c *s3Config) open(ctx context.Context) (*s3store.Store, error) {
 	if c.createBucket {
 		if err := store.EnsureBucket(ctx); err != nil {
 			store.Close()
-			return nil, explainStore(err)
+			return nil, c.Explain(err)
 		}
 	}
 	if err := store.SelfTest(ctx); err != nil {
 		store.Close()
-		return nil, explainStore(err)
+		return nil, c.Explain(err)
 	}
 	return store, nil
-}
-
-// explainStore adds to err which setting to look at.
-func explainStore(err error) error {
-	advice := "Is it running there? Set --s3-endpoint or SLIPWAY_S3_ENDPOINT"
-	switch {
-	case errors.Is(err, wsync.ErrNoBucket):
-		advice = "Make the bucket, name another one with --s3-bucket or SLIPWAY_S3_BUCKET, or let the worker make it with --s3-create-bucket or SLIPWAY_S3_CREATE_BUCKET=true"
-	case errors.Is(err, wsync.ErrDenied):
-		advice = "Check SLIPWAY_S3_ACCESS_KEY and SLIPWAY_S3_SECRET_KEY, and that these keys may read, write, list and delete in the bucket (SLIPWAY_S3_BUCKET)"
-	case errors.Is(err, wsync.ErrUnsafeStore):
-		advice = "This service can't keep workspaces safe. Use one that honors If-Match and If-None-Match on PUT, and set SLIPWAY_S3_ENDPOINT to it"
-	}
-	return hint.With(err, "%s", advice)
 }
 
 // pingStore asks the store for a key that is mostly not there.

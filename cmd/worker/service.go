@@ -32,16 +32,21 @@ type service struct {
 	dataDir  string                      // a folder whose disk must not be full; empty: none of ours
 	name     string
 	prefix   string
-	queues   []string
-	weights  map[string]int // shares of the queues; nil: alike
-	slots    int
-	timing   job.Timing
-	errors   *queueErrors // nil: nobody counts them
-	policy   container.Policy
-	defaults container.Resources
-	softStop time.Duration // 0: running jobs are stopped at once, which is not what it means to a runner
-	listener net.Listener  // of the metrics; nil: they are not served
-	log      *zap.Logger
+	// storeName says in results where the store is; empty: nowhere that outlives the program.
+	storeName string
+	jobLogs   jobLogs
+	// eventsBytes is the size of the stream of events, 0 for the queue's default, of which one job may take a liveShare-th.
+	eventsBytes, liveShare int64
+	queues                 []string
+	weights                map[string]int // shares of the queues; nil: alike
+	slots                  int
+	timing                 job.Timing
+	errors                 *queueErrors // nil: nobody counts them
+	policy                 container.Policy
+	defaults               container.Resources
+	softStop               time.Duration // 0: running jobs are stopped at once, which is not what it means to a runner
+	listener               net.Listener  // of the metrics; nil: they are not served
+	log                    *zap.Logger
 	// say tells the person in front of the program what goes on.
 	say func(format string, args ...any)
 }
@@ -93,7 +98,9 @@ func (s *service) worker(ctx context.Context, observer runner.Observer) (*runner
 	cfg := runner.Config{
 		Name: s.name, Provider: s.provider, Store: s.store, Prefix: s.prefix, Slots: s.slots, Policy: s.policy,
 		Resources: s.defaults, Timing: s.timing, SoftStop: cmp.Or(s.softStop, -1), Logger: s.log, Observer: observer,
+		StoreName: s.storeName,
 	}
+	s.jobLogs.apply(&cfg, s.eventsBytes, s.liveShare)
 	consumer, err := s.conn.Consumer(ctx, natsqueue.ConsumerConfig{Worker: s.name, Queues: s.queues, Weights: s.weights, Slots: s.slots, Version: cli.Version()})
 	if err != nil {
 		return nil, nil, err

@@ -18,7 +18,6 @@ import (
 	"slipway/job/natsqueue"
 	"slipway/metrics"
 	"slipway/runner"
-	"slipway/sync/s3store"
 )
 
 // config is everything that serve can be told.
@@ -34,6 +33,7 @@ type config struct {
 	policy  policyConfig
 	nats    cli.NATS
 	s3      s3Config
+	jobLogs jobLogs
 	docker  dockerConfig
 
 	metricsAddr string
@@ -42,8 +42,9 @@ type config struct {
 }
 
 type s3Config struct {
-	endpoint, region, bucket, accessKey, secretKey, prefix string
-	pathStyle, createBucket                                bool
+	cli.S3
+	prefix       string
+	createBucket bool
 }
 
 type dockerConfig struct{ host string }
@@ -57,7 +58,7 @@ func addConfig(flags *pflag.FlagSet) *config {
 	set := settings.New(flags)
 	c.set = set
 	set.String(&c.name, "name", "", "tells this worker from all others; default: the host's name and a random part").
-		Check(unlessEmpty(&c.name, job.CheckWorker))
+		Check(cli.UnlessEmpty(&c.name, job.CheckWorker))
 	addSlots(set, &c.slots)
 	set.Strings(&c.queues, "queues", []string{job.DefaultQueue}, "the queues to serve").
 		Check(func() error { return natsqueue.CheckQueues(c.queues) })
@@ -68,6 +69,7 @@ func addConfig(flags *pflag.FlagSet) *config {
 	c.nats.Register(set)
 	addStreams(set, &c.nats.Worker)
 	addS3(set, &c.s3)
+	addJobLogs(set, &c.jobLogs, &c.nats.Worker.EventsBytes)
 	addDocker(set, &c.docker)
 	set.String(&c.metricsAddr, "metrics.addr", metrics.DefaultAddr, "where /metrics, /livez and /readyz are served; off: nowhere").
 		Check(func() error {
@@ -129,16 +131,6 @@ func atLeast[T int | int64 | time.Duration](least, v T) error {
 // metricsOff is the address that serves no metrics.
 const metricsOff = "off"
 
-// unlessEmpty is check for a text that may be left out.
-func unlessEmpty(p *string, check func(string) error) func() error {
-	return func() error {
-		if *p == "" {
-			return nil
-		}
-		return check(*p)
-	}
-}
-
 func addSlots(set *settings.Set, slots *int) {
 	const most = 4096 // far beyond any engine: a slip of the finger, which would fill the memory with idle slots
 	set.Int(slots, "slots", 0, "how many jobs run at once; 0: one per processor").Check(func() error {
@@ -154,35 +146,15 @@ func addPolicy(set *settings.Set, c *policyConfig, without string) {
 }
 
 func addS3(set *settings.Set, c *s3Config) {
-	set.String(&c.endpoint, "s3.endpoint", "", "URL of the S3 service; empty: Amazon's").Check(unlessEmpty(&c.endpoint, s3store.CheckEndpoint))
-	set.String(&c.region, "s3.region", "us-east-1", "region of the bucket").Check(unlessEmpty(&c.region, s3store.CheckRegion))
-	set.String(&c.bucket, "s3.bucket", "", "bucket for workspaces, inputs and logs; empty: no store, jobs that need one are refused").
-		Check(unlessEmpty(&c.bucket, s3store.CheckBucket))
+	c.Register(set, "no store, jobs that need one are refused")
 	set.String(&c.prefix, "s3.prefix", "", "put before every key in the bucket; ends with a slash").
 		Check(func() error { return runner.CheckPrefix(c.prefix) })
-	set.Bool(&c.pathStyle, "s3.path_style", true, "bucket in the URL's path, not in the host's name")
 	set.Bool(&c.createBucket, "s3.create_bucket", false, "make the bucket if it is missing")
-	set.Secret(&c.accessKey, "s3.access_key", "access key").AlsoEnv("AWS_ACCESS_KEY_ID").
-		Check(func() error { return s3store.CheckKey(c.accessKey) })
-	set.Secret(&c.secretKey, "s3.secret_key", "secret key").AlsoEnv("AWS_SECRET_ACCESS_KEY").
-		Check(func() error { return s3store.CheckKey(c.secretKey) })
-	set.Together(func() error {
-		if c.bucket == "" && c.endpoint != "" {
-			return errors.New("s3.bucket is not set: name the bucket with --s3-bucket or SLIPWAY_S3_BUCKET")
-		}
-		return nil
-	}, "s3.endpoint")
-	set.Together(func() error {
-		if (c.accessKey == "") != (c.secretKey == "") || c.bucket != "" && c.accessKey == "" {
-			return errors.New("s3.access_key and s3.secret_key go together, and a bucket needs them: set SLIPWAY_S3_ACCESS_KEY and SLIPWAY_S3_SECRET_KEY")
-		}
-		return nil
-	}, "s3.bucket", "s3.access_key", "s3.secret_key")
 }
 
 func addDocker(set *settings.Set, c *dockerConfig) {
 	set.String(&c.host, "docker.host", "", "where the container engine is; default: unix:///var/run/docker.sock").AlsoEnv("DOCKER_HOST").
-		Check(unlessEmpty(&c.host, docker.CheckHost))
+		Check(cli.UnlessEmpty(&c.host, docker.CheckHost))
 }
 
 func addSoftStop(set *settings.Set, d *time.Duration, def time.Duration, signal string) {

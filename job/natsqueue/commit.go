@@ -67,7 +67,7 @@ func (l *lease) settle(ctx context.Context, rec *record) (*job.Result, error) {
 	}
 	// The last event goes out before the result, so that a reader of the result finds all events.
 	finished := job.Event{Kind: job.EventFinished, Outcome: r.Outcome, Reason: r.Reason, Text: r.Message, Time: r.FinishedAt}
-	if err := l.Emit(ctx, []job.Event{finished}); err != nil {
+	if err := l.announce(finished); err != nil {
 		l.k.q.cfg.OnError(err)
 	}
 	l.mu.Lock()

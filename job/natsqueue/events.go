@@ -14,9 +14,22 @@ import (
 // maxBatch bounds one message of events, below every server's max_payload.
 const maxBatch = 256 << 10
 
-// Emit sends events without waiting for the server. Several messages are sent if
-// they do not fit into one.
-func (l *lease) Emit(_ context.Context, events []job.Event) error {
+// Emit sends events, and waits until the server has stored them: what is sent faster than the server stores it is thrown
+// away there, without a sign (a fifth of 210 MB in a trial). Several messages are sent if they do
+// not fit into one; each is one try. See job.Lease.
+func (l *lease) Emit(ctx context.Context, events []job.Event) error {
+	return l.emit(events, func(msg *nats.Msg) error {
+		_, err := l.k.q.js.TryPublish(ctx, msg)
+		return err
+	})
+}
+
+// announce is Emit without waiting: nobody counts what is lost, and the caller has better to do.
+func (l *lease) announce(e job.Event) error {
+	return l.emit([]job.Event{e}, l.k.q.js.Core().PublishMsg)
+}
+
+func (l *lease) emit(events []job.Event, send func(*nats.Msg) error) error {
 	var batch []json.RawMessage
 	size := 0
 	for i := range events {
@@ -25,7 +38,7 @@ func (l *lease) Emit(_ context.Context, events []job.Event) error {
 			return fmt.Errorf("emit events: %w", err)
 		}
 		if size+len(one) > maxBatch && size > 0 {
-			if err := l.send(batch); err != nil {
+			if err := l.send(batch, send); err != nil {
 				return err
 			}
 			batch, size = nil, 0
@@ -35,7 +48,7 @@ func (l *lease) Emit(_ context.Context, events []job.Event) error {
 	if len(batch) == 0 {
 		return nil
 	}
-	return l.send(batch)
+	return l.send(batch, send)
 }
 
 // stamp fills in which attempt e belongs to.
@@ -53,15 +66,14 @@ func (l *lease) stamp(e job.Event) job.Event {
 	return e
 }
 
-func (l *lease) send(batch []json.RawMessage) error {
+func (l *lease) send(batch []json.RawMessage, send func(*nats.Msg) error) error {
 	data, err := json.Marshal(batch)
 	if err != nil {
 		return fmt.Errorf("emit events: %w", err)
 	}
-	c := l.k.q
-	msg := nats.NewMsg(c.names.event(l.d.Worker, l.d.ID, l.d.Generation))
+	msg := nats.NewMsg(l.k.q.names.event(l.d.Worker, l.d.ID, l.d.Generation))
 	msg.Data = data
-	if err := c.js.Core().PublishMsg(msg); err != nil {
+	if err := send(msg); err != nil {
 		return fmt.Errorf("emit events: %w: %w", job.ErrUnavailable, err)
 	}
 	return nil

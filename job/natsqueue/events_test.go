@@ -1,6 +1,7 @@
 package natsqueue_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -35,6 +36,25 @@ func TestManyEvents(t *testing.T) {
 	if n != len(events)+1 || last.Kind != job.EventFinished {
 		t.Errorf("events: got %d, the last %s; want %d and the end", n, last.Kind, len(events)+1)
 	}
+}
+
+// Events that the server did not store are an error: whoever counts what readers miss learns it from nothing else.
+func TestEmitIsConfirmed(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.submit(makeJob())
+	l := b.mustNext(b.join(t, "w1"))
+	if err := l.Emit(t.Context(), []job.Event{{Kind: job.EventPhase}}); err != nil {
+		t.Errorf("Emit: %v", err)
+	}
+	_, js := b.raw()
+	if err := js.DeleteStream(t.Context(), b.cfg.Prefix+"-EVENTS"); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Emit(t.Context(), []job.Event{{Kind: job.EventPhase}}); !errors.Is(err, job.ErrUnavailable) {
+		t.Errorf("Emit without a stream: got %v, want %v", err, job.ErrUnavailable)
+	}
+	b.commit(l)
 }
 
 // A message that is gone already counts as removed: a removal may be repeated after a lost confirmation.

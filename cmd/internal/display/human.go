@@ -96,7 +96,7 @@ func (p *Human) Event(e job.Event) {
 		p.flush()
 		p.stepEnds(e)
 	case job.EventDropped:
-		p.say("  %s", p.paint(yellow, fmt.Sprintf("%s of output came too fast to show; the whole log is in the store: log_key of submit result -o json", Size(e.Bytes))))
+		p.leftOut(e)
 	case job.EventRetry:
 		p.phaseEnds(e.Time)
 		p.flush()

@@ -65,6 +65,50 @@ func TestHuman_ResultInFull_Tries(t *testing.T) {
 	}
 }
 
+// Every view says what of a step's output is missing, where, and why.
+func TestHuman_LeftOut(t *testing.T) {
+	missing := []job.StepResult{
+		{Index: 0, Name: "all", Status: job.StepSucceeded, Output: job.Output{Head: "x", Bytes: 1}},
+		{Index: 1, Name: "long", Status: job.StepSucceeded, Output: job.Output{Bytes: 3 << 20, Elided: 2 << 20, LogKey: "logs/k\x1b"}},
+		{Index: 2, Name: "huge", Status: job.StepSucceeded, Output: job.Output{Bytes: 9 << 20, Elided: 8 << 20, LogKey: "logs/l", Truncated: 1 << 20, TruncatedLines: 70}},
+		{Index: 3, Name: "gone", Status: job.StepSucceeded, Output: job.Output{Bytes: 9 << 20, Elided: 8 << 20, NotStored: "the worker has no\nstore"}},
+	}
+	result := &job.Result{Outcome: job.Succeeded, Steps: missing, Store: "s3://b at http://s"}
+	for name, tc := range map[string]struct {
+		show       func(*Human)
+		want, lack []string
+	}{
+		"too much": {func(p *Human) {
+			p.Event(eventtest.New(1, job.EventDropped, func(e *job.Event) { e.Bytes, e.Lines, e.Text = 1<<20, 12, "why\nnot" }))
+		}, []string{"  … 1.0 MiB (12 lines) left out here: why not\n"}, nil},
+		"by an older worker": {func(p *Human) {
+			p.Event(eventtest.New(1, job.EventDropped, func(e *job.Event) { e.Bytes = 5 }))
+		}, []string{"  … 5 B left out here: it came too fast\n"}, nil},
+		"at the step's end": {func(p *Human) {
+			p.Event(eventtest.New(1, job.EventStepEnd, func(e *job.Event) { e.Truncated, e.TruncatedLines = 1<<20, 1 }))
+		}, []string{"stored log leaves out 1.0 MiB (1 line) between beginning and end"}, nil},
+		"live result": {func(p *Human) { p.Result(result) }, []string{
+			"step 3: huge: its stored log leaves out 1.0 MiB (70 lines)", "step 4: gone: 8.0 MiB of its output are kept nowhere: the worker has no store\n",
+		}, []string{"step 1", "step 2"}},
+		"result in full": {func(p *Human) { p.ResultInFull(result) }, []string{
+			"3.0 MiB of output: submit logs shows them, or object logs/k\n", "leaves out 1.0 MiB (70 lines)", "kept nowhere: the worker has no store", "objects are in s3://b at http://s",
+		}, []string{"1 B of output"}},
+	} {
+		var errOut bytes.Buffer
+		tc.show(NewHuman(Options{Out: &bytes.Buffer{}, Err: &errOut}))
+		for _, want := range tc.want {
+			if !strings.Contains(errOut.String(), want) {
+				t.Errorf("%s: got %q, want it to contain %q", name, errOut.String(), want)
+			}
+		}
+		for _, lack := range tc.lack {
+			if strings.Contains(errOut.String(), lack) {
+				t.Errorf("%s: got %q, want it without %q", name, errOut.String(), lack)
+			}
+		}
+	}
+}
+
 // A push that was left out on purpose does not read as one of nothing.
 func TestHuman_ResultInFull_Elided(t *testing.T) {
 	t.Parallel()
@@ -118,10 +162,10 @@ func TestHuman_HostileNames(t *testing.T) {
 	p.Event(eventtest.New(4, job.EventStepEnd, eventtest.ExitCode(0)))
 	p.ResultInFull(&job.Result{
 		Outcome: job.Failed, Message: "m\x1b[0m", Name: "\u202e",
-		Steps: []job.StepResult{{Name: "s\x1b", Status: job.StepFailed, Message: "\x07", Output: job.Output{Head: "\x1b[H", Elided: 5, Tail: "t\x1b[J"}}},
+		Steps: []job.StepResult{{Name: "s\x1b", Status: job.StepFailed, Message: "\x07", Output: job.Output{Head: "\x1b[H\x00", Elided: 5, Tail: "t\x1b[J", NotStored: "\x1b\x00"}}},
 	})
 	all := out.String() + errOut.String()
-	if strings.ContainsAny(all, "\x1b\x07\r") || strings.ContainsRune(all, '\u202e') {
+	if strings.ContainsAny(all, "\x1b\x07\r\x00") || strings.ContainsRune(all, '\u202e') {
 		t.Errorf("hostile bytes got through: %q", all)
 	}
 	for line := range strings.Lines(errOut.String()) {

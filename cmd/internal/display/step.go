@@ -31,6 +31,32 @@ func (p *Human) stepEnds(e job.Event) {
 		p.say("    %s", sanitize.Line(e.Text))
 	}
 	p.leftovers(e.Leftovers, e.Cut)
+	if e.Truncated > 0 {
+		p.say("    %s", p.paint(yellow, logGap(e.Truncated, e.TruncatedLines)))
+	}
+}
+
+// leftOut says how much output is missing at this place, and why.
+func (p *Human) leftOut(e job.Event) {
+	why := sanitize.Line(e.Text)
+	if why == "" {
+		why = "it came too fast" // an older worker gives no reason
+	}
+	p.flush()
+	p.say("  %s", p.paint(yellow, fmt.Sprintf("… %s left out here: %s", amount(e.Bytes, e.Lines), why)))
+}
+
+// logGap says what the stored log of a step leaves out.
+func logGap(bytes, lines int64) string {
+	return fmt.Sprintf("its stored log leaves out %s between beginning and end: it is over the worker's limit", amount(bytes, lines))
+}
+
+// amount is an amount of output.
+func amount(bytes, lines int64) string {
+	if lines == 0 {
+		return Size(bytes)
+	}
+	return fmt.Sprintf("%s (%s)", Size(bytes), Count(int(lines), "line"))
 }
 
 // leftovers says what became of the processes that a step's command left running.

@@ -9,8 +9,11 @@ import (
 	"slipway/job"
 )
 
-// Result prints how the job ended, and what became of its workspace.
-func (p *Human) Result(r *job.Result) { p.result(r, liveChanges) }
+// Result prints how the job ended, and what became of its workspace and of its logs.
+func (p *Human) Result(r *job.Result) {
+	p.result(r, liveChanges)
+	p.missingLogs(r)
+}
 
 // liveChanges is how many changed paths are listed after the job was followed.
 const liveChanges = 20
@@ -33,6 +36,21 @@ func (p *Human) result(r *job.Result, changes int) {
 	}
 }
 
+// missingLogs says of which steps the result and the store together don't have the whole output.
+func (p *Human) missingLogs(r *job.Result) {
+	for _, s := range r.Steps {
+		o := s.Output
+		if o.Truncated == 0 && o.NotStored == "" {
+			continue
+		}
+		what := logGap(o.Truncated, o.TruncatedLines)
+		if o.NotStored != "" {
+			what = fmt.Sprintf("%s of its output are kept nowhere: %s", Size(o.Elided), sanitize.Line(o.NotStored))
+		}
+		p.say("  %s", p.paint(yellow, fmt.Sprintf("step %d: %s: %s", s.Index+1, stepName(s.Name, s.Index), what)))
+	}
+}
+
 // ResultInFull prints r for a person who did not follow the job: it adds the steps, and the
 // output of those that failed.
 func (p *Human) ResultInFull(r *job.Result) {
@@ -46,6 +64,9 @@ func (p *Human) ResultInFull(r *job.Result) {
 		next = s.Index + 1
 	}
 	p.result(r, job.MaxChanges)
+	if r.Store != "" {
+		p.say("  %s", p.paint(dim, "objects are in "+sanitize.Line(r.Store)))
+	}
 }
 
 func (p *Human) stepResult(s job.StepResult) {
@@ -61,8 +82,22 @@ func (p *Human) stepResult(s job.StepResult) {
 		p.say("    %s", sanitize.Line(s.Message))
 	}
 	p.leftovers(s.Leftovers, s.Output.Cut)
+	p.log(s.Output)
 	if s.Status != job.StepSucceeded {
 		p.excerpt(s.Output)
+	}
+}
+
+// log says where the log of a step is, if it has more than the result, and what it lacks.
+func (p *Human) log(o job.Output) {
+	switch {
+	case o.NotStored != "":
+		p.say("    %s", p.paint(yellow, fmt.Sprintf("%s of its output are kept nowhere: %s", Size(o.Elided), sanitize.Line(o.NotStored))))
+	case o.LogKey != "":
+		p.say("    %s", p.paint(dim, fmt.Sprintf("%s of output: submit logs shows them, or object %s", Size(o.Bytes), sanitize.Line(o.LogKey))))
+	}
+	if o.Truncated > 0 {
+		p.say("    %s", p.paint(yellow, logGap(o.Truncated, o.TruncatedLines)))
 	}
 }
 

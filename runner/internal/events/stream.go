@@ -1,6 +1,7 @@
 package events
 
 import (
+	"bytes"
 	"context"
 	"sync"
 	"time"
@@ -20,8 +21,8 @@ const (
 	sendTimeout = 5 * time.Second
 )
 
-// Stream sends the events of an attempt in batches, in order, from one goroutine. Add and Output never wait: a step
-// must not stand still because a reader is slow. All methods are safe for concurrent use.
+// Stream sends the events of an attempt in batches, in order, from one goroutine. Add, Output and Missing never wait: a
+// step must not stand still because a reader is slow. All methods are safe for concurrent use.
 type Stream struct {
 	to   Sink
 	lost func() bool // the lease is gone: publish nothing
@@ -30,9 +31,10 @@ type Stream struct {
 	pending []job.Event
 	weight  int // of pending
 	seq     uint64
-	dropped int64 // bytes of output since the last event that was admitted
-	printed int64 // bytes of output since the last Count
-	missed  int64 // those of them that no reader will see
+	budget  budget
+	gap     gap  // output since the last event that was admitted
+	tail    tail // output after gap
+	counts  counts
 
 	sending chan struct{} // holds one token while a batch is sent: one at a time, so that they stay in order
 	wake    chan struct{}
@@ -43,17 +45,22 @@ type Stream struct {
 
 // Sink is where a Stream ends.
 type Sink struct {
-	// Emit sends one batch. It is called by one goroutine at a time. What it can't send is counted, not sent again.
+	// Emit sends one batch, and returns nil once the queue has it. It is called by one goroutine at a time. What it can't
+	// send is counted, not sent again.
 	Emit func(ctx context.Context, batch []job.Event) error
-	// Count is told how many bytes of output were printed, and how many of them reach no reader.
-	Count func(printed, missed int64)
+	// Printed is told how many bytes were printed, and Missed how many of them reach no reader, and why: one of the Missed
+	// constants.
+	Printed func(n int64)
+	Missed  func(n int64, why string)
+	// Limit bounds what the events take in the queue, in bytes. 0: no limit.
+	Limit int64
 }
 
 // Start starts the sender. Nothing is sent any more once hold has ended because the lease was lost: the events would
 // mix with those of the attempt that has it now. Close ends the sender.
 func Start(hold context.Context, to Sink) *Stream {
 	s := &Stream{
-		to: to, lost: func() bool { return verdict.Lost(context.Cause(hold)) },
+		to: to, budget: newBudget(to.Limit), lost: func() bool { return verdict.Lost(context.Cause(hold)) },
 		sending: make(chan struct{}, 1),
 		wake:    make(chan struct{}, 1), full: make(chan struct{}, 1), quit: make(chan struct{}),
 	}
@@ -63,6 +70,9 @@ func Start(hold context.Context, to Sink) *Stream {
 
 // Close sends what is left and ends the sender.
 func (s *Stream) Close() {
+	s.mu.Lock()
+	s.settle()
+	s.mu.Unlock()
 	close(s.quit)
 	s.done.Wait()
 }
@@ -71,6 +81,7 @@ func (s *Stream) Close() {
 func (s *Stream) Add(ev job.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.settle()
 	s.admit(ev)
 	signal(s.wake)
 }
@@ -79,27 +90,52 @@ func (s *Stream) Add(ev job.Event) {
 func (s *Stream) Output(step int, stream string, p []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.printed += int64(len(p))
+	s.counts.printed += int64(len(p))
 	for len(p) > 0 {
 		piece := p[:min(len(p), pieceSize)]
 		p = p[len(piece):]
-		if s.weight+len(piece) > queueSize {
-			s.dropped += int64(len(piece))
-			s.missed += int64(len(piece))
-			continue
+		switch {
+		case s.budget.spent():
+			s.hold(step, stream, piece)
+		case s.weight+len(piece) > queueSize:
+			s.leaveOut(step, piece, MissedSlow)
+		case !s.extend(step, stream, piece):
+			s.admitOutput(step, stream, bytes.Clone(piece))
 		}
-		if s.extend(step, stream, piece) {
-			continue
-		}
-		s.admit(job.Event{Kind: job.EventOutput, Step: step, Stream: stream, Data: append([]byte(nil), piece...)})
 	}
-	signal(s.wake)
+	if !s.budget.spent() || s.budget.noticeDue() {
+		signal(s.wake)
+	}
+}
+
+// Missing tells of n bytes of a step's output that did not arrive from the box.
+func (s *Stream) Missing(step int, n int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.settle()
+	s.counts.printed += n
+	s.counts.miss(n, MissedBox)
+	s.gap.add(step, n, 0, MissedBox)
+}
+
+// hold keeps the newest output of a job that has used up its budget, in case it is the last of its step.
+func (s *Stream) hold(step int, stream string, p []byte) {
+	s.tail.add(step, stream, p)
+	for s.tail.size > s.budget.tailSize {
+		s.leaveOut(step, s.tail.trim(s.tail.size-s.budget.tailSize), MissedLimit)
+	}
+}
+
+// leaveOut counts p as output that no reader sees.
+func (s *Stream) leaveOut(step int, p []byte, why string) {
+	s.counts.miss(int64(len(p)), why)
+	s.gap.add(step, int64(len(p)), lineEnds(p), why)
 }
 
 // extend puts p into the last event, if that is of the same stream: a program
 // that prints byte by byte would otherwise make an event of each.
 func (s *Stream) extend(step int, stream string, p []byte) bool {
-	if len(s.pending) == 0 || s.dropped > 0 {
+	if len(s.pending) == 0 || s.gap.bytes > 0 {
 		return false
 	}
 	last := &s.pending[len(s.pending)-1]
@@ -107,19 +143,45 @@ func (s *Stream) extend(step int, stream string, p []byte) bool {
 		return false
 	}
 	last.Data = append(last.Data, p...)
+	s.budget.take(0, len(p))
 	s.grow(len(p))
 	return true
 }
 
-// admit numbers ev and queues it, after the news of what was dropped before it.
+// settle queues the end of a step's output that the budget held back, as far as it has room for it.
+func (s *Stream) settle() {
+	if s.tail.size == 0 {
+		return
+	}
+	if s.gap.bytes > 0 {
+		s.leaveOut(s.gap.step, s.tail.trimLine(), MissedLimit)
+	}
+	pieces := s.tail.take()
+	fits := s.budget.fits(pieces)
+	for _, p := range pieces {
+		if fits {
+			s.admitOutput(p.step, p.stream, p.data)
+		} else {
+			s.leaveOut(p.step, p.data, MissedLimit)
+		}
+	}
+}
+
+func (s *Stream) admitOutput(step int, stream string, data []byte) {
+	s.admit(job.Event{Kind: job.EventOutput, Step: step, Stream: stream, Data: data})
+}
+
+// admit numbers ev and queues it, after the news of what was left out before it.
 func (s *Stream) admit(ev job.Event) {
-	if n := s.dropped; n > 0 {
-		s.dropped = 0
-		s.admit(job.Event{Kind: job.EventDropped, Bytes: n})
+	if g := s.gap; g.bytes > 0 {
+		s.gap = gap{}
+		s.budget.noticed()
+		s.admit(g.event())
 	}
 	s.seq++
 	ev.Seq, ev.Time = s.seq, time.Now()
 	s.pending = append(s.pending, ev)
+	s.budget.take(1, len(ev.Data))
 	s.grow(eventWeight + len(ev.Data))
 }
 
@@ -164,11 +226,14 @@ func (s *Stream) Flush(ctx context.Context) {
 		s.send(ctx, batch)
 	}
 	s.mu.Lock()
-	printed, missed := s.printed, s.missed
-	s.printed, s.missed = 0, 0
+	c := s.counts
+	s.counts = counts{}
 	s.mu.Unlock()
-	if printed > 0 || missed > 0 {
-		s.to.Count(printed, missed)
+	if c.printed > 0 {
+		s.to.Printed(c.printed)
+	}
+	for why, n := range c.missed {
+		s.to.Missed(n, why)
 	}
 }
 
@@ -182,7 +247,7 @@ func (s *Stream) send(ctx context.Context, batch []job.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range batch {
-		s.missed += int64(len(batch[i].Data))
+		s.counts.miss(int64(len(batch[i].Data)), MissedQueue)
 	}
 }
 
@@ -190,10 +255,10 @@ func (s *Stream) send(ctx context.Context, batch []job.Event) {
 func (s *Stream) take() []job.Event {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.dropped > 0 && len(s.pending) == 0 {
-		n := s.dropped
-		s.dropped = 0
-		s.admit(job.Event{Kind: job.EventDropped, Bytes: n})
+	if g := s.gap; g.bytes > 0 && len(s.pending) == 0 && (g.why != MissedLimit || s.budget.noticeDue() || s.closed()) {
+		s.gap = gap{}
+		s.budget.noticed()
+		s.admit(g.event())
 	}
 	n, weight := 0, 0
 	for n < len(s.pending) && weight < batchSize {
@@ -204,6 +269,15 @@ func (s *Stream) take() []job.Event {
 	s.pending = s.pending[n:]
 	s.weight -= weight
 	return batch
+}
+
+func (s *Stream) closed() bool {
+	select {
+	case <-s.quit:
+		return true
+	default:
+		return false
+	}
 }
 
 // signal wakes the one who waits on c, once.

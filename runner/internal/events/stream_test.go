@@ -22,6 +22,7 @@ type reader struct {
 	calls  int
 	events []job.Event
 	bytes  [2]int64 // printed, missed
+	why    string   // of the last ones that are missed
 }
 
 func (r *reader) sink() Sink {
@@ -38,7 +39,8 @@ func (r *reader) sink() Sink {
 			r.events = append(r.events, batch...)
 			return nil
 		},
-		Count: func(printed, missed int64) { r.bytes[0] += printed; r.bytes[1] += missed },
+		Printed: func(n int64) { r.bytes[0] += n },
+		Missed:  func(n int64, why string) { r.bytes[1] += n; r.why = why },
 	}
 }
 
@@ -141,8 +143,8 @@ func TestStream_ReaderGone(t *testing.T) {
 		e, r := stream(t, func(context.Context) error { return errors.New("odd") })
 		e.Output(0, "stdout", []byte("hello"))
 		e.Close()
-		if r.bytes != [2]int64{5, 5} {
-			t.Errorf("got %v, want 5 printed and 5 dropped", r.bytes)
+		if r.bytes != [2]int64{5, 5} || r.why != MissedQueue {
+			t.Errorf("got %v (%s), want 5 printed and 5 missed since the queue did not take them", r.bytes, r.why)
 		}
 	})
 }
@@ -194,7 +196,7 @@ func TestStream_DropIsToldInItsPlace(t *testing.T) {
 		e, r := stream(t, func(context.Context) error { <-gate; return nil })
 		e.Output(0, "stdout", make([]byte, batchSize))
 		synctest.Wait() // the sender is at the gate
-		for e.dropped == 0 {
+		for e.gap.bytes == 0 {
 			e.Output(0, "stdout", make([]byte, pieceSize/3))
 		}
 		e.Output(0, "stdout", []byte("x")) // fits again, also into the last event

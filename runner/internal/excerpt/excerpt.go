@@ -33,6 +33,9 @@ func (e *Excerpt) Write(p []byte) {
 	}
 }
 
+// Total is how many bytes were written.
+func (e *Excerpt) Total() int64 { return e.total }
+
 // Overflows reports whether n more bytes make the excerpt leave something out.
 func (e *Excerpt) Overflows(n int) bool { return e.total+int64(n) > int64(2*e.size) }
 
@@ -57,11 +60,11 @@ func (e *Excerpt) Output() job.Output {
 		tail = tail[len(tail)-e.size:]
 	}
 	whole := head
-	head = wholeRunes(fitPrefix(head, budget))
+	head = WholeRunes(fitPrefix(head, budget))
 	if tail == nil {
 		tail = whole[len(head):]
 	}
-	tail = fitSuffix(skipPart(tail), budget)
+	tail = fitSuffix(SkipPart(tail), budget)
 	o.Head, o.Tail = valid(head), valid(tail)
 	o.Elided = e.total - int64(len(head)) - int64(len(tail))
 	return o

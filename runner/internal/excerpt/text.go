@@ -25,8 +25,8 @@ func JSONSize(s string) int {
 
 func valid(p []byte) string { return strings.ToValidUTF8(string(p), "\uFFFD") }
 
-// wholeRunes cuts off the beginning of a character at the end of p.
-func wholeRunes(p []byte) []byte {
+// WholeRunes cuts off the beginning of a character at the end of p.
+func WholeRunes(p []byte) []byte {
 	for i := 1; i <= min(utf8.UTFMax, len(p)); i++ {
 		if rest := p[len(p)-i:]; utf8.RuneStart(rest[0]) {
 			if !utf8.FullRune(rest) {
@@ -38,8 +38,8 @@ func wholeRunes(p []byte) []byte {
 	return p
 }
 
-// skipPart cuts off the end of a character at the beginning of p: up to three bytes.
-func skipPart(p []byte) []byte {
+// SkipPart cuts off the end of a character at the beginning of p: up to three bytes.
+func SkipPart(p []byte) []byte {
 	for i := range utf8.UTFMax {
 		if i == len(p) || utf8.RuneStart(p[i]) {
 			return p[i:]

@@ -35,18 +35,21 @@ func (x *Executor) act(hold, ctx context.Context, a *loop.Action) (job.StepResul
 			x.cfg.Observer.StepRetried()
 			again = pause.For(ctx, backoff.Delay(a.Step.Retry.Backoff.Std(), try-1))
 		}
+		x.cfg.Observer.LogKept(0, out.missing, LostBox)
 		if again {
 			out.log.close()
+			x.cfg.Observer.LogKept(0, out.excerpt.Total(), LostTry)
 			continue
 		}
 		last := r.Duration.Std()
 		r.StartedAt, r.Duration = began, job.Duration(r.FinishedAt.Sub(began))
 		r.Message = excerpt.Shorten(r.Message, maxStepMessage)
-		x.record.add(r, x.storeLog(hold, index, name, out.log))
+		key := x.storeLog(hold, &r, out)
+		x.record.add(r, key)
 		x.cfg.Events.Add(job.Event{
 			Kind: job.EventStepEnd, Step: r.Index, Name: r.Name,
 			Status: r.Status, ExitCode: r.ExitCode, Reason: r.Reason, Text: r.Message, Tries: r.Tries,
-			Leftovers: r.Leftovers, Cut: r.Output.Cut,
+			Leftovers: r.Leftovers, Cut: r.Output.Cut, Truncated: r.Output.Truncated, TruncatedLines: r.Output.TruncatedLines,
 		})
 		x.cfg.Observer.StepDone(r.Status, last)
 		r.Output = out.observation(r.Output)

@@ -52,12 +52,17 @@ type Config struct {
 type Events interface {
 	Add(job.Event)
 	Output(step int, stream string, p []byte)
+	// Missing tells of n bytes of a step's output that did not arrive from the box.
+	Missing(step int, n int64)
 }
 
 // Observer counts steps.
 type Observer interface {
 	StepDone(status job.StepStatus, took time.Duration)
 	StepRetried()
+	// LogKept tells what became of n bytes of a step's output: kept of them are in the result or in the store, lost of them
+	// are in neither. cause, one of the Lost constants, says why. The calls of a try add up to what it printed.
+	LogKept(kept, lost int64, cause string)
 }
 
 // Logs says where the full logs of steps are stored.
@@ -65,6 +70,7 @@ type Logs struct {
 	Store  wsync.Store // nil: no logs are kept
 	Folder string      // what the keys begin with, slash included
 	Limit  int64       // of one log, in bytes
+	Room   int64       // of all logs of the job, in bytes
 }
 
 // Executor runs the steps of one attempt. Make one with New, call Run once, then Wait, which is safe at
@@ -81,7 +87,7 @@ type Executor struct {
 // New makes the Executor of what d decides.
 func New(cfg Config, d loop.Decider) *Executor {
 	x := &Executor{cfg: cfg, decider: d, excerpt: cfg.Excerpt, record: record{room: recordRoom}}
-	x.logs.places = make(chan struct{}, maxUploads)
+	x.logs.places, x.logs.room = make(chan struct{}, maxUploads), cfg.Logs.Room
 	if p, ok := d.(loop.Planned); ok && len(p.Rest()) <= job.MaxSteps {
 		x.excerpt, x.record.room = excerptSize(cfg.Excerpt, len(p.Rest())), 0
 	}

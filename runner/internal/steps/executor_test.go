@@ -30,6 +30,8 @@ type told struct {
 func (n *told) Add(e job.Event)                                 { n.kinds = append(n.kinds, e.Kind) }
 func (n *told) Output(_ int, _ string, p []byte)                { n.printed += string(p) }
 func (n *told) StepDone(status job.StepStatus, _ time.Duration) { n.done = append(n.done, status) }
+func (n *told) Missing(int, int64)                              {}
+func (n *told) LogKept(int64, int64, string)                    {}
 func (n *told) StepRetried()                                    { n.retried++ }
 
 // onABox calls fn with the Config of a loop on a running box, in a bubble of fake time. There is no attempt around it.

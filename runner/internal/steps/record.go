@@ -33,7 +33,7 @@ func (r *record) add(s job.StepResult, logKey string) {
 		r.head = append(r.head, kept{result: s})
 		return
 	}
-	k := kept{s, encodedSize(s) + len(logKey)}
+	k := kept{s, encodedSize(s) + logSize(logKey)}
 	if !r.headFull && (len(r.head) == 0 || r.headBytes+k.bytes <= r.room) {
 		r.head = append(r.head, k)
 		r.headBytes += k.bytes
@@ -50,15 +50,22 @@ func (r *record) add(s job.StepResult, logKey string) {
 	}
 }
 
-// logFields is what the fields of a stored log take beside the key.
-const logFields = 64
+// logSize is what the fields of a log take once it is stored, or once it is known why it is not. A step without a key has
+// them already.
+func logSize(key string) int {
+	const fields = 128
+	if key == "" {
+		return 0
+	}
+	return fields + max(len(key), maxNotStored)
+}
 
 func encodedSize(s job.StepResult) int {
 	data, err := json.Marshal(s)
 	if err != nil {
 		return 0 // a StepResult holds nothing that can't be encoded
 	}
-	return len(data) + logFields
+	return len(data)
 }
 
 // all returns what is kept.

@@ -24,7 +24,7 @@ func TestRecord(t *testing.T) {
 		{"nothing", 4 << 10, 0, 0, 0, -1},
 		{"all fit", 4 << 10, 10, 100, 10, 9},
 		{"a script's are all kept", 0, 500, 4 << 10, 500, 499},
-		{"too many", 4 << 10, 1000, 700, 8, 999},
+		{"too many", 4 << 10, 1000, 700, 10, 999},
 		{"each too large", 1 << 10, 10, 8 << 10, 2, 9},
 		{"one too large", 1 << 10, 1, 8 << 10, 1, 0},
 	}

@@ -1,41 +1,75 @@
 package steps
 
-import "os"
+import (
+	"bytes"
+	"os"
+)
 
-// spool is a temporary file with the beginning of a step's output. It has no
-// name while it is open, so that nothing of it outlives the worker (on systems
-// that can't do that, close removes it).
+// spool is a temporary file with a step's output: all of it, or the beginning and the end. The file has up to limit bytes:
+// the head, and behind it a ring, in which the newest bytes take the place of the oldest ones. It has no name while it is
+// open, so that nothing of it outlives the worker (on systems that can't do that, close removes it).
 type spool struct {
-	file *os.File // nil if it could not be made
-	room int64
-	size int64
-	lost int64 // bytes that did not get in
+	file     *os.File // nil if it could not be made
+	headRoom int64
+	ringRoom int64
+
+	head      int64 // bytes in the head
+	headLines int64 // line ends among them
+	ring      int64 // bytes that went into the ring so far, also those that were replaced
+	total     int64 // bytes that the step printed
+	lines     int64 // line ends among them
+	broken    bool  // the file takes no more: what is kept is a beginning
 }
 
 func newSpool(limit int64) *spool {
-	s := &spool{room: limit}
+	s := &spool{headRoom: limit / 2, ringRoom: limit - limit/2}
 	f, err := os.CreateTemp("", "slipway-log-*")
 	if err != nil {
-		return s // the log is lost, and counted: not worth a job
+		s.broken = true // the log is lost, and counted: not worth a job
+		return s
 	}
 	_ = os.Remove(f.Name()) // fails where open files keep their names; close tries again
 	s.file = f
 	return s
 }
 
-// write takes what still fits.
+// write takes p.
 func (s *spool) write(p []byte) {
-	n := 0
-	if s.file != nil {
-		n, _ = s.file.Write(p[:min(int64(len(p)), s.room)]) // a full disk loses the rest, and is counted
+	s.total += int64(len(p))
+	s.lines += lineEnds(p)
+	if s.broken {
+		return
 	}
-	s.room -= int64(n)
-	s.size += int64(n)
-	if n < len(p) {
-		s.room = 0 // no gap: what is kept is a beginning
-		s.lost += int64(len(p) - n)
+	if n := min(int64(len(p)), s.headRoom-s.head); n > 0 {
+		done := s.put(p[:n], s.head)
+		s.head += done
+		s.headLines += lineEnds(p[:done])
+		p = p[n:]
+	}
+	if skip := int64(len(p)) - s.ringRoom; skip > 0 && !s.broken {
+		s.ring += skip
+		p = p[skip:]
+	}
+	for len(p) > 0 && !s.broken {
+		at := s.ring % s.ringRoom
+		n := min(int64(len(p)), s.ringRoom-at)
+		s.ring += s.put(p[:n], s.headRoom+at)
+		p = p[n:]
+	}
+	if s.broken && s.ring > s.ringRoom {
+		s.ring = 0 // old and new bytes are mixed in the ring
 	}
 }
+
+// put writes p to the file at off and returns how much of it is there. A full disk breaks the spool.
+func (s *spool) put(p []byte, off int64) (done int64) {
+	n, err := s.file.WriteAt(p, off)
+	s.broken = err != nil
+	return int64(n)
+}
+
+// whole reports whether the file has all that was printed.
+func (s *spool) whole() bool { return s.total == s.head+s.ring && s.ring <= s.ringRoom }
 
 func (s *spool) close() {
 	if s == nil || s.file == nil {
@@ -44,3 +78,5 @@ func (s *spool) close() {
 	_ = s.file.Close()
 	_ = os.Remove(s.file.Name()) // only where an open file keeps its name
 }
+
+func lineEnds(p []byte) int64 { return int64(bytes.Count(p, []byte{'\n'})) }

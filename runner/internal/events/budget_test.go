@@ -1,0 +1,130 @@
+package events
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"slipway/job"
+)
+
+const limit = 128 << 10 // of the streams in this file
+
+// bounded starts a stream that may take limit bytes.
+func bounded(t *testing.T) (*Stream, *reader) {
+	r := &reader{}
+	sink := r.sink()
+	sink.Limit = limit
+	return Start(t.Context(), sink), r
+}
+
+// sent is the output of a step that was sent, and how many bytes and lines of it the reader was told are left out.
+func (r *reader) sent(step int) (text string, left, lines int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range r.events {
+		switch {
+		case e.Step != step:
+		case e.Kind == job.EventOutput:
+			text += string(e.Data)
+		case e.Kind == job.EventDropped:
+			left, lines = left+e.Bytes, lines+e.Lines
+		}
+	}
+	return text, left, lines
+}
+
+// TestBudget_HeadAndTail: of a step that prints more than there is room for, the beginning and the end are sent, the end in
+// whole lines; what is between them is told to the byte and to the line, in its place.
+func TestBudget_HeadAndTail(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, r := bounded(t)
+		var all strings.Builder
+		for i := range 100_000 {
+			line := fmt.Sprintf("line %d\n", i)
+			all.WriteString(line)
+			e.Output(0, "stdout", []byte(line))
+			if i%100 == 0 {
+				<-time.After(batchDelay) // the queue keeps up
+			}
+		}
+		e.Add(job.Event{Kind: job.EventStepEnd})
+		e.Close()
+		text, left, lines := r.sent(0)
+		kinds := r.kinds(t)
+		if end := kinds[len(kinds)-3:]; strings.Join(end, " ") != "dropped output step_end" {
+			t.Errorf("got %v at the end, want the gap, the end of the output and the end of the step", end)
+		}
+		tail := string(r.events[len(r.events)-2].Data)
+		head := strings.TrimSuffix(text, tail)
+		if !strings.HasPrefix(all.String(), head) || !strings.HasSuffix(all.String(), tail) || !strings.HasPrefix(tail, "line ") || len(tail) < tailSize/2 {
+			t.Errorf("got %d bytes of the beginning and %q… of the end", len(head), tail[:20])
+		}
+		if int64(len(text))+left != int64(all.Len()) || int64(strings.Count(text, "\n"))+lines != 100_000 {
+			t.Errorf("sent %d bytes, told of %d bytes and %d lines; want %d and 100000 in all", len(text), left, lines, all.Len())
+		}
+		if r.bytes != [2]int64{int64(all.Len()), left} || r.why != MissedLimit {
+			t.Errorf("counted %v, want %d printed and %d missed", r.bytes, all.Len(), left)
+		}
+	})
+}
+
+// TestBudget_ManySteps: however many steps print, their output stays within the budget, and each step's is accounted for.
+func TestBudget_ManySteps(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, r := bounded(t)
+		const steps, size = 50, 40 << 10
+		for i := range steps {
+			e.Add(job.Event{Kind: job.EventStepStart, Step: i})
+			e.Output(i, "stdout", bytes.Repeat([]byte("x"), size/2))
+			e.Output(i, "stderr", bytes.Repeat([]byte("y"), size/2))
+			e.Add(job.Event{Kind: job.EventStepEnd, Step: i})
+			<-time.After(batchDelay)
+		}
+		e.Close()
+		total := 0
+		for i := range steps {
+			text, left, _ := r.sent(i)
+			if int64(len(text))+left != size {
+				t.Errorf("step %d: sent %d bytes and told of %d, want %d in all", i, len(text), left, size)
+			}
+			total += len(text)
+		}
+		if base64 := total / 3 * 4; base64 > limit || base64 < limit/2 {
+			t.Errorf("the output takes %d bytes, want up to %d", base64, limit)
+		}
+	})
+}
+
+// TestBudget_Notices: while output is left out, readers are told from time to time, and these news stay few.
+func TestBudget_Notices(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, r := bounded(t)
+		for range 600 { // 10 minutes
+			e.Output(0, "stdout", bytes.Repeat([]byte("x"), 10<<10))
+			<-time.After(time.Second)
+		}
+		synctest.Wait()
+		notices := 0
+		r.mu.Lock()
+		for _, ev := range r.events {
+			if ev.Kind == job.EventDropped {
+				notices++
+			}
+		}
+		r.mu.Unlock()
+		if notices < 9 || notices > 12 {
+			t.Errorf("got %d notices in ten minutes, want one a minute", notices)
+		}
+		e.Close()
+		if text, left, _ := r.sent(0); int64(len(text))+left != 600*10<<10 {
+			t.Errorf("sent %d bytes and told of %d, want %d in all", len(text), left, 600*10<<10)
+		}
+	})
+}
