@@ -40,9 +40,8 @@ func (w *Worker) serve(root context.Context, lease job.Lease) {
 	a := w.newAttempt(lease)
 	a.hold = startHold(root, lease, w.cfg.Timing, a.result.StartedAt, w.cfg.Observer)
 	defer a.hold.release()
-	a.events = events.Start(a.hold.ctx, events.Sink{
-		Emit: lease.Emit, Printed: w.cfg.Observer.LogBytes, Missed: w.cfg.Observer.LogDropped, Limit: w.cfg.liveLimit(a.delivery.Attempt),
-	}) //nolint:contextcheck // hold.ctx is root's
+	sink := events.Sink{Emit: lease.Emit, Printed: w.cfg.Observer.LogBytes, Missed: w.cfg.Observer.LogDropped, Limit: w.cfg.liveLimit(a.delivery.Attempt)}
+	a.events = events.Start(a.hold.ctx, sink) //nolint:contextcheck // hold.ctx is root's
 	defer a.events.Close()
 	defer a.hold.stop()
 	defer a.box.Watch(a.hold.ctx, stopGraceFor, w.killed)() //nolint:contextcheck // hold.ctx is root's
