@@ -61,7 +61,7 @@ type Job struct {
 	// User is who runs the steps, "uid" or "uid:gid". Empty means 1000:1000. Uid or gid 0 needs `root_steps` in the worker's policy.
 	// Limits: numbers, for names would be looked up in files of the image.
 	User string `json:"user,omitempty"`
-	// Workdir is where the workspace lies in the box. Empty means DefaultWorkdir.
+	// Workdir is where the workspace lies in the box. The folder belongs to User. Empty means DefaultWorkdir.
 	// Limits: absolute, without ':' and ',', not a folder of the system.
 	Workdir string `json:"workdir,omitempty"`
 	// Env is set for every step. Never put a secret here: everybody who can read the queue can read a spec. Empty means none.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -165,6 +166,23 @@ func TestRelaxations(t *testing.T) {
 				t.Errorf("the steps' own file: got %q", got)
 			}
 		})
+	}
+}
+
+// TestWorkspaceOwner: git works only in a folder of its own user, wherever the workspace lies and whatever the image has there.
+func TestWorkspaceOwner(t *testing.T) {
+	e := setup(t)
+	for _, disk := range []int64{0, 16 << 20} {
+		for _, workdir := range []string{"", "/home/x"} {
+			t.Run(fmt.Sprintf("disk %d in %q", disk, workdir), func(t *testing.T) {
+				spec := e.spec()
+				spec.User, spec.Workdir, spec.Resources.Disk = container.User{UID: 1234, GID: 567}, workdir, disk
+				b := e.box(t, spec)
+				if _, got := sh(t, b, "stat -c '%u:%g %a' ."); got != "1234:567 777\n" {
+					t.Errorf("got %q, want 1234:567 777", got)
+				}
+			})
+		}
 	}
 }
 

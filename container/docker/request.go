@@ -109,7 +109,7 @@ func hostConfig(spec container.Spec, at engineFacts) *mobycontainer.HostConfig {
 		h.NetworkMode = "default"
 	}
 	if spec.HasRelaxation(container.RelaxRootSteps) {
-		h.CapAdd = append(h.CapAdd, "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID")
+		h.CapAdd = append(h.CapAdd, "DAC_OVERRIDE", "FOWNER", "FSETID")
 	}
 	return h
 }

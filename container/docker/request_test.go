@@ -73,9 +73,9 @@ func invariants(req client.ContainerCreateOptions, spec container.Spec) error {
 		}
 	}
 	open, root := spec.HasRelaxation(container.RelaxNetworkOpen), spec.HasRelaxation(container.RelaxRootSteps)
-	caps := []string{"KILL", "SETUID", "SETGID"}
+	caps := []string{"CHOWN", "KILL", "SETUID", "SETGID"}
 	if root {
-		caps = append(caps, "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID")
+		caps = append(caps, "DAC_OVERRIDE", "FOWNER", "FSETID")
 	}
 	must(slices.Equal(h.CapAdd, caps), "CapAdd")
 	must(slices.Equal(h.CapDrop, []string{"ALL"}), "CapDrop")

@@ -22,7 +22,7 @@ const (
 )
 
 // Capabilities returns what the program needs beyond nothing, in Docker's names.
-func Capabilities() []string { return []string{"KILL", "SETUID", "SETGID"} }
+func Capabilities() []string { return []string{"CHOWN", "KILL", "SETUID", "SETGID"} }
 
 //go:embed bin
 var bin embed.FS

@@ -157,15 +157,17 @@ func (b *box) prepare() error {
 	}
 	b.env = baseEnv(b.set.Home, b.set.Env)
 	b.addUser(b.set.UID, b.set.GID)
-	if b.owns(b.set.Workdir) {
-		openUp(b.set.Workdir, 0o777)
+	own := b.owns(b.set.Workdir)
+	if own {
+		openUp(b.set.Workdir, workspace.RootMode)
+		giveTo(b.set.Workdir, b.set.UID, b.set.GID)
 	}
 	for _, dir := range b.set.Scratch {
 		if b.owns(dir) {
 			openUp(dir, 0o1777)
 		}
 	}
-	files, err := workspace.NewServer(b.set.Workdir, b.set.UID, b.set.GID)
+	files, err := workspace.NewServer(b.set.Workdir, b.set.UID, b.set.GID, own)
 	b.files = files
 	return err
 }
@@ -181,6 +183,15 @@ func openUp(dir string, mode uint32) {
 	var st unix.Stat_t
 	if unix.Stat(dir, &st) == nil && int(st.Uid) == os.Geteuid() {
 		_ = unix.Chmod(dir, mode)
+	}
+}
+
+// giveTo makes dir the commands' own, after openUp: git and what asks it ("dubious ownership", "error obtaining VCS status")
+// work only in a folder of their own user. Without CHOWN the folder stays as it is.
+func giveTo(dir string, uid, gid int) {
+	var st unix.Stat_t
+	if unix.Stat(dir, &st) == nil && int(st.Uid) == os.Geteuid() {
+		_ = unix.Chown(dir, uid, gid)
 	}
 }
 

@@ -4,6 +4,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -241,6 +242,69 @@ func TestWipeHiddenFolders(t *testing.T) {
 	if s := r.said.String(); s != "" {
 		t.Errorf("the box said %q, want nothing", s)
 	}
+}
+
+// The workspace belongs to the job's user, else git refuses to work in it; other users of the job can write there, too.
+func TestWorkspaceOwner(t *testing.T) {
+	boxtest.NeedsRoot(t)
+	eachKind(t, func(t *testing.T, alone bool) {
+		r := setup(t, alone)
+		want := fmt.Sprintf("%d:%d 777\n", jobUID, jobGID)
+		if _, got := r.run("stat -c '%u:%g %a' ."); got != want {
+			t.Errorf("got a workspace of %q, want %q", got, want)
+		}
+		other := func(c *container.Command) { c.User = &container.User{UID: jobUID + 10, GID: jobUID + 10} }
+		if x, out := r.run("touch f", other); x.Code != 0 {
+			t.Errorf("touch as another user: %+v, %s", x, out)
+		}
+	})
+}
+
+// What the owner of the workspace does to the folder's own mode keeps nobody from its files: neither a push nor the wipe.
+func TestWorkspaceClosed(t *testing.T) {
+	boxtest.NeedsRoot(t)
+	eachKind(t, func(t *testing.T, alone bool) {
+		r := setup(t, alone)
+		other := func(c *container.Command) { c.User = &container.User{UID: jobUID + 10, GID: jobUID + 10} }
+		for _, c := range []struct {
+			script string
+			change func(*container.Command)
+		}{{"umask 077; mkdir -p theirs/in && echo x >theirs/in/f", other}, {"echo x >f && chmod 750 .", func(*container.Command) {}}} {
+			if x, out := r.run(c.script, c.change); x.Code != 0 {
+				t.Fatalf("%s: %+v, %s", c.script, x, out)
+			}
+		}
+		mode := func(want string) {
+			t.Helper()
+			if _, got := r.run("", func(c *container.Command) { c.Dir = "/"; c.Args[2] = "stat -c %a " + r.config().Workdir }); got != want+"\n" {
+				t.Errorf("got mode %q, want %s", got, want)
+			}
+		}
+		read := func() {
+			t.Helper()
+			var got strings.Builder
+			if _, err := r.Files().Read(t.Context(), "f", &got, 0); err != nil || got.String() != "x\n" {
+				t.Errorf("read f: got %q, %v, want x", got.String(), err)
+			}
+		}
+		read()
+		mode("750") // it hinders nothing
+		if x, out := r.run("chmod 0 ."); x.Code != 0 {
+			t.Fatalf("chmod: %+v, %s", x, out)
+		}
+		read()
+		mode("777")
+		if x, out := r.run("chmod 0 ."); x.Code != 0 {
+			t.Fatalf("chmod: %+v, %s", x, out)
+		}
+		if err := r.Stop(t.Context(), 0); err != nil {
+			t.Errorf("Stop: %v", err)
+		}
+		r.ended(exitStopped)
+		if s := r.said.String(); s != "" {
+			t.Errorf("the box said %q, want nothing", s)
+		}
+	})
 }
 
 // A box that is a child owns what lies in its root, and touches nothing else.

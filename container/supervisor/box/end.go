@@ -111,6 +111,7 @@ func (b *box) killOrphans() {
 func (b *box) wipe() {
 	until := time.Now().Add(wipeTime)
 	dirs := append([]string{b.set.Workdir}, b.set.Scratch...)
+	b.files.OpenUp(workspace.RootMode) // else the files of other users may stay below a folder that its owner has closed
 	for _, dir := range dirs {
 		if dir != "" && b.owns(dir) {
 			b.wipeDir(dir, until)

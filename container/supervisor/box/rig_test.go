@@ -76,7 +76,7 @@ func container1() error {
 	}
 	for c := uintptr(0); c <= unix.CAP_LAST_CAP; c++ {
 		switch c {
-		case unix.CAP_KILL, unix.CAP_SETUID, unix.CAP_SETGID: // supervisor.Capabilities
+		case unix.CAP_KILL, unix.CAP_SETUID, unix.CAP_SETGID, unix.CAP_CHOWN: // supervisor.Capabilities
 			continue
 		}
 		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil && err != unix.EINVAL { // an older kernel has fewer

@@ -51,7 +51,7 @@ func setup(t *testing.T) *rig {
 			t.Fatal(err)
 		}
 	}
-	server, err := NewServer(dir, uid, gid)
+	server, err := NewServer(dir, uid, gid, true)
 	if err != nil {
 		t.Fatal(err)
 	}

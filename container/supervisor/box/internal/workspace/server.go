@@ -16,19 +16,24 @@ import (
 // Server answers requests about one workspace, with the rights of one user. It is safe for concurrent use.
 type Server struct {
 	tree     tree
+	dir      string
+	own      bool // the folder itself is the box's
 	uid, gid int
 	quick    chan struct{} // a slot for each operation that waits for nobody
 	bulk     chan struct{} // a slot for each of the others
 }
 
-// NewServer opens the workspace.
-func NewServer(dir string, uid, gid int) (*Server, error) {
+// RootMode is the mode of the workspace's own folder: steps may run as several users.
+const RootMode = 0o777
+
+// NewServer opens the workspace. own says that the folder itself is the box's, and not somebody's who lent it.
+func NewServer(dir string, uid, gid int, own bool) (*Server, error) {
 	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, &os.PathError{Op: "open workspace", Path: dir, Err: err}
 	}
 	return &Server{
-		tree: newTree(fd), uid: uid, gid: gid,
+		tree: newTree(fd), dir: dir, own: own, uid: uid, gid: gid,
 		quick: make(chan struct{}, maxQuick), bulk: make(chan struct{}, maxBulk),
 	}, nil
 }
@@ -77,6 +82,7 @@ func (v *Server) Answer(s *wire.Stream, kind wire.Kind, params []byte) {
 		}
 	}()
 	var result []byte
+	v.OpenUp(0o700) // a mode that hinders nothing here may be what the job wants
 	err := privs.AsUser(v.uid, v.gid, func() error {
 		var err error
 		result, err = operations[kind](v.tree, s, wire.NewDec(params))
@@ -92,6 +98,16 @@ func (v *Server) Answer(s *wire.Stream, kind wire.Kind, params []byte) {
 	status.Put(&e)
 	e.Raw(result)
 	_ = s.End(e.B)
+}
+
+// OpenUp gives the workspace's own folder its mode back if that lacks any bit of needed: the folder belongs to the commands,
+// and after "chmod 000 ." nothing in it could be saved.
+func (v *Server) OpenUp(needed uint32) {
+	var st unix.Stat_t
+	if !v.own || unix.Fstat(v.tree.fd, &st) != nil || st.Mode&needed == needed {
+		return
+	}
+	_ = privs.AsUser(v.uid, v.gid, func() error { return unix.Chmod(v.dir, RootMode) })
 }
 
 // slots gives operations that may wait for the worker slots of their own: the worker may need one of the
