@@ -17,6 +17,9 @@ const (
 	// idleLooks is how many looks in a row must find nothing. Looks are counted, and not time: while the whole box
 	// stands still nothing can come.
 	idleLooks = 4
+	// quietLooks is at how many of them, the last ones, the processes must be at rest, too: a reader that sorts prints only at
+	// its end. One look is not enough: it misses a process that is being forked, and sees only the parent that waits for it.
+	quietLooks = 2
 )
 
 // drain waits while processes that outlive their leader print, and then has them ended. copied is closed when no process
@@ -34,30 +37,27 @@ func (p *pipes) drain(proc *step.Proc, copied, over <-chan struct{}) {
 			return
 		case <-tick.C:
 		}
-		if !s.look(p.printed(), p.sending()) {
-			continue
-		}
-		if !proc.Busy() {
+		if s.look(p.printed(), p.sending(), proc.Busy) {
 			proc.Drained()
 			return
 		}
-		s.looks = 0 // a reader that sorts prints only at its end
 	}
 }
 
-// silence counts the looks in a row that found no output.
+// silence counts the looks in a row that found neither output nor work.
 type silence struct {
 	printed int64
 	looks   int
 }
 
-// look reports whether idleLooks in a row found nothing. Output that waits for the worker holds up those who print.
-func (s *silence) look(printed int64, sending bool) bool {
-	if printed != s.printed || sending {
+// look reports whether idleLooks in a row found nothing. Output that waits for the worker holds up those who print. busy is
+// asked at the last looks only: it reads /proc.
+func (s *silence) look(printed int64, sending bool, busy func() bool) bool {
+	s.looks++
+	if printed != s.printed || sending || s.looks > idleLooks-quietLooks && busy() {
 		s.printed, s.looks = printed, 0
 		return false
 	}
-	s.looks++
 	return s.looks >= idleLooks
 }
 

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,13 +15,14 @@ import (
 	"slipway/test/eventually"
 )
 
-// Only looks in a row count. Output that waits for the worker is no silence.
+// Only looks in a row count. Output that waits for the worker is no silence, and neither is work at one of the last looks.
 func TestSilence(t *testing.T) {
 	type look struct {
 		printed int64
 		sending bool
+		busy    bool
 	}
-	quiet, more := look{7, false}, look{8, false}
+	quiet, more, busy := look{printed: 7}, look{printed: 8}, look{printed: 7, busy: true}
 	for _, tt := range []struct {
 		name  string
 		looks []look
@@ -31,12 +33,16 @@ func TestSilence(t *testing.T) {
 		{"enough", []look{quiet, quiet, quiet, quiet}, true},
 		{"output renews the grace", []look{quiet, quiet, quiet, more, more, more, more}, false},
 		{"and silence ends it again", []look{quiet, quiet, quiet, more, more, more, more, more}, true},
-		{"a slow worker", []look{quiet, quiet, quiet, {7, true}, quiet, quiet, quiet}, false},
-		{"for ever", []look{{7, true}, {7, true}, {7, true}, {7, true}, {7, true}, {7, true}, {7, true}}, false},
+		{"a slow worker", []look{quiet, quiet, quiet, {7, true, false}, quiet, quiet, quiet}, false},
+		{"for ever", slices.Repeat([]look{{7, true, false}}, 7), false},
+		{"work at the last look", []look{quiet, quiet, quiet, busy, quiet, quiet, quiet}, false},
+		{"work at the last but one", []look{quiet, quiet, busy, quiet}, false},
+		{"work that ended in time", []look{busy, busy, quiet, quiet}, true},
+		{"work for ever", slices.Repeat([]look{busy}, 10), false},
 	} {
 		s, got := silence{printed: 7}, false
 		for _, l := range tt.looks {
-			got = s.look(l.printed, l.sending)
+			got = s.look(l.printed, l.sending, func() bool { return l.busy })
 		}
 		if got != tt.want {
 			t.Errorf("%s: got %t, want %t", tt.name, got, tt.want)
