@@ -43,8 +43,32 @@ const freezeTime = time.Second
 // whole group is, since every leader begins a session.
 //
 // A process without its first thread never looks stopped, so it is killed at once.
-func Freeze(root int) []Process {
-	own := unix.Getpgrp()
+func Freeze(root int) []Process { return freeze(root, true) }
+
+// Terminate sends TERM to everything below the process with pid root, stopped processes included, and returns what it
+// found. The tree is frozen meanwhile: what is forked between a look and the signals would not hear of it, and live until
+// its time is over. What is forked later, such as the commands of a shell's trap, gets no signal.
+func Terminate(root int) []Process {
+	all := freeze(root, false)
+	for _, sig := range []unix.Signal{unix.SIGTERM, unix.SIGCONT} {
+		told := map[int]bool{}
+		for _, p := range all {
+			switch {
+			case !inOwnGroup(p):
+				p.Send(sig)
+			case !told[p.group]: // with the members that the last look has missed
+				told[p.group] = true
+				_ = unix.Kill(-p.group, sig)
+			}
+		}
+	}
+	return all
+}
+
+// inOwnGroup reports whether the group of p is of the tree alone: a signal to it reaches nobody else.
+func inOwnGroup(p Process) bool { return p.group > 1 && p.group != unix.Getpgrp() }
+
+func freeze(root int, killHalfDead bool) []Process {
 	for begin := time.Now(); ; {
 		list, err := Descendants(root)
 		if err != nil {
@@ -53,11 +77,12 @@ func Freeze(root int) []Process {
 		asked := map[int]bool{}
 		for _, p := range list {
 			switch {
+			case p.ended() && !killHalfDead:
 			case p.ended():
 				p.Send(unix.SIGKILL)
 				asked[p.PID] = true
 			case p.stopped() || asked[p.group]:
-			case p.group == own || p.group <= 1:
+			case !inOwnGroup(p):
 				p.Send(unix.SIGSTOP)
 				asked[p.PID] = true
 			default:

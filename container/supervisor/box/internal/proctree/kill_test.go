@@ -117,20 +117,7 @@ func TestFreezeStopsChain(t *testing.T) {
 	boxtest.Subreaper(t)
 	mark := boxtest.Mark(t)
 	boxtest.Shell(t, mark, "f() { f & }; f & f & f & f & sleep 600")
-	reaped := make(chan struct{})
-	stop := make(chan struct{})
-	go func() { // as a subreaper must, or the table fills with zombies
-		defer close(reaped)
-		for {
-			select {
-			case <-stop:
-				return
-			case <-time.After(time.Millisecond):
-				Reap()
-			}
-		}
-	}()
-	defer func() { close(stop); <-reaped }()
+	defer reaping()()
 	eventually.True(t, eventually.Patience, "the chain runs", func() bool { return len(below(t, os.Getpid())) >= 2 })
 	begin := time.Now()
 	frozen := Freeze(os.Getpid())
@@ -147,6 +134,65 @@ func TestFreezeStopsChain(t *testing.T) {
 		Kill(os.Getpid()) // one look may miss a stopped child whose parent is just being reaped
 		return len(boxtest.Marked(mark)) == 0
 	})
+}
+
+// reaping collects what ends below this process, as a subreaper must, or the table fills with zombies.
+func reaping() (stop func()) {
+	reaped, end := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(reaped)
+		for {
+			select {
+			case <-end:
+				return
+			case <-time.After(time.Millisecond):
+				Reap()
+			}
+		}
+	}()
+	return func() { close(end); <-reaped }
+}
+
+// A signal that goes from process to process reaches parents whose children it has not seen: those go on.
+func TestTerminateOutrunsForks(t *testing.T) {
+	boxtest.Subreaper(t)
+	defer reaping()()
+	for range 20 {
+		mark := boxtest.Mark(t)
+		boxtest.Shell(t, mark, "(while :; do sleep 600 & done) & (while :; do setsid sleep 600 & done) & sleep 600")
+		eventually.True(t, eventually.Patience, "it forks", func() bool { return len(below(t, os.Getpid())) >= 20 })
+		Terminate(os.Getpid())
+		eventually.True(t, eventually.Patience, "all have ended", func() bool { return len(boxtest.Marked(mark)) == 0 })
+	}
+}
+
+// What is stopped, what leads no group and what has lost its first thread hear of it, too; what a trap starts does not.
+func TestTerminateReachesAll(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "half")
+	selfexec.Copy(t, program)
+	boxtest.Subreaper(t)
+	defer reaping()()
+	for name, script := range map[string]string{
+		"stopped":   "sleep 600 & kill -STOP $!; echo ready; kill -STOP $$; sleep 600",
+		"half dead": "SLIPWAY_TEST_ROLE='half dead' " + program + " & echo ready; sleep 600",
+		"hidden":    "echo ready; " + hidden,
+	} {
+		mark := boxtest.Mark(t)
+		boxtest.Shell(t, mark, script)
+		eventually.True(t, eventually.Patience, name+" runs", func() bool { return len(boxtest.Marked(mark)) >= 2 })
+		Terminate(os.Getpid())
+		eventually.True(t, eventually.Patience, name+" has ended", func() bool { return len(boxtest.Marked(mark)) == 0 })
+	}
+	dir := t.TempDir()
+	mark := boxtest.Mark(t)
+	boxtest.Shell(t, mark, "cd "+dir+"; trap 'sleep 0.2; touch cleaned; exit' TERM; touch up; while :; do sleep 0.05; done")
+	there := func(name string) func() bool {
+		return func() bool { _, err := os.Stat(filepath.Join(dir, name)); return err == nil }
+	}
+	eventually.True(t, eventually.Patience, "the trap is set", there("up"))
+	Terminate(os.Getpid())
+	eventually.True(t, eventually.Patience, "the trap has run to its end", there("cleaned"))
+	boxtest.Gone(t, mark)
 }
 
 // A group is stopped as a whole, in one step of the kernel, so that no member forks while another one is stopped.

@@ -183,12 +183,7 @@ func (s *step) terminate(grace time.Duration) {
 	}
 	s.state = terming
 	s.due = time.Now().Add(grace)
-	list, _ := proctree.Descendants(os.Getpid())
-	s.note(list)
-	for _, p := range list {
-		p.Send(unix.SIGTERM)
-		p.Send(unix.SIGCONT) // a stopped process does not handle TERM
-	}
+	s.note(proctree.Terminate(os.Getpid()))
 }
 
 // slay kills what is there now, and sets the deadline for the next round.
