@@ -5,6 +5,7 @@ package step
 import (
 	"errors"
 	"io"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -280,16 +281,26 @@ func TestMalformedOrder(t *testing.T) {
 func TestOOMScore(t *testing.T) {
 	r := setup(t)
 	proc := r.take()
-	s := r.start(proc, r.command("cat /proc/self/oom_score_adj /proc/"+strconv.Itoa(proc.pid)+"/oom_score_adj"))
+	before := score(t, "self") // the step process has inherited it
+	s := r.start(proc, r.command("cat /proc/self/oom_score_adj"))
 	s.end()
+	after := score(t, strconv.Itoa(proc.pid)) // its fork has long returned
 	r.Drop(proc)
-	lines := strings.Fields(s.output())
-	if len(lines) != 2 {
-		t.Skipf("needs to read the scores: got %q", s.output())
+	command, err := strconv.Atoi(strings.TrimSpace(s.output()))
+	if err != nil || command != min(before+300, 1000) || after != before {
+		t.Errorf("got %q for the command and %d for the step process after it; want 300 more than %d, and %d", s.output(), after, before, before)
 	}
-	command, _ := strconv.Atoi(lines[0])
-	own, _ := strconv.Atoi(lines[1])
-	if command != min(own+300, 1000) {
-		t.Errorf("score of the command: got %d, want 300 more than %d", command, own)
+}
+
+func score(t *testing.T, pid string) int {
+	t.Helper()
+	b, err := os.ReadFile("/proc/" + pid + "/oom_score_adj")
+	if err != nil {
+		t.Skipf("needs to read the scores: %v", err)
 	}
+	n, err := strconv.Atoi(strings.TrimSpace(string(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
