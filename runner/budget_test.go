@@ -60,4 +60,7 @@ func TestDecide_NoInfraBudget(t *testing.T) {
 	if d.next != nextCommit || d.verdict.Reason != job.ReasonInfraBudget {
 		t.Errorf("got %d, %s; want a commit of infra_budget", d.next, d.verdict.Reason)
 	}
+	if got, want := d.verdict.Message, "1 infrastructure failures; the last one (internal): m"; got != want {
+		t.Errorf("got message %q, want %q", got, want)
+	}
 }

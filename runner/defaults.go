@@ -69,6 +69,11 @@ func (c Config) withDefaults() Config {
 // of one host apart. Call it where a queue needs the name before New has it.
 func DefaultName() string {
 	host, _ := os.Hostname() // without one the random part has to do
+	return nameOn(host) + "-" + strings.ToLower(rand.Text()[:8])
+}
+
+// nameOn is the part of a made-up name that a person recognises the host by.
+func nameOn(host string) string {
 	host, _, _ = strings.Cut(strings.ToLower(host), ".")
 	clean := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' {
@@ -80,7 +85,7 @@ func DefaultName() string {
 	if clean == "" {
 		clean = "worker"
 	}
-	return clean[:min(len(clean), 48)] + "-" + strings.ToLower(rand.Text()[:8])
+	return clean[:min(len(clean), 48)]
 }
 
 // validate reports the first rule that c breaks. The defaults are filled in.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -68,6 +69,7 @@ func (p *fakeProvider) Create(ctx context.Context, spec container.Spec) (contain
 	if err != nil {
 		return nil, err
 	}
+	spec.Labels = maps.Clone(spec.Labels) // an engine sees what it was sent, not what the caller writes later
 	b := &fakeBox{p: p, spec: spec, gone: make(chan struct{})}
 	b.files = folderFiles{tree: tree, dir: fmt.Sprint(tree)}
 	p.mu.Lock()

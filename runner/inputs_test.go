@@ -22,10 +22,11 @@ func TestInputs(t *testing.T) {
 				{Path: "d/bytes", ContentBase64: []byte{0, 255}},
 				{Path: "empty", Content: ptr("")},
 				{Path: "d/e/stored", Key: "in/x", SHA256: sum, Mode: 0o755},
+				{Path: "again", Key: "in/x", SHA256: sum},
 			},
-			Steps: []job.Step{{Read: "d/e/text"}, {Read: "d/bytes"}, {Read: "d/e/stored"}, {Read: "empty"}},
+			Steps: []job.Step{{Read: "d/e/text"}, {Read: "d/bytes"}, {Read: "d/e/stored"}, {Read: "empty"}, {Read: "again"}},
 		}), job.Succeeded, "")
-		for i, want := range []string{"hi", "\x00\uFFFD", stored, ""} {
+		for i, want := range []string{"hi", "\x00\uFFFD", stored, "", stored} {
 			if got := r.Steps[i].Output.Head; got != want {
 				t.Errorf("input %d: got %q, want %q", i, got, want)
 			}

@@ -247,6 +247,23 @@ func TestLease_AnswerAfterTheFence(t *testing.T) {
 	})
 }
 
+// TestHold_StopIsNoFailedHeartbeat: an extension that the end of the attempt cuts short says nothing about the queue.
+func TestHold_StopIsNoFailedHeartbeat(t *testing.T) {
+	t.Parallel()
+	scenario(t, func(b *bundle) {
+		l := newLease(b, jobOf(run("say a")))
+		l.extend = hang
+		timing := job.DefaultTiming()
+		h := startHold(b.t.Context(), l, timing, time.Now(), b.seen)
+		pass(timing.Heartbeat + time.Second) // the first extension is on its way
+		h.stop()
+		h.release()
+		if got := b.seen.get("heartbeat"); l.heartbeats() != 1 || got != 0 {
+			t.Errorf("got %d extensions, and told of %d; want one that nobody is told of", l.heartbeats(), got)
+		}
+	})
+}
+
 // TestLease_TakenBeforePush: an attempt that has lost its lease and does not know it yet saves nothing.
 func TestLease_TakenBeforePush(t *testing.T) {
 	t.Parallel()

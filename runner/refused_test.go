@@ -23,6 +23,7 @@ func TestAccept(t *testing.T) {
 		}, func(c *Config) { c.Store = nil }, job.ReasonPolicyDenied, []string{"inputs[0].key"}},
 		{"network", func(j *job.Job) { j.Network = job.NetworkOpen }, nil, job.ReasonPolicyDenied, []string{"network", "network_open"}},
 		{"root", root, nil, job.ReasonPolicyDenied, []string{"user", "root_steps"}},
+		{"root's group", func(j *job.Job) { j.Steps[0].User = "1000:0" }, nil, job.ReasonPolicyDenied, []string{"steps[0].user", "root_steps"}},
 		{"root step", func(j *job.Job) { j.Steps[0].User = "0" }, nil, job.ReasonPolicyDenied, []string{"steps[0].user", "root_steps"}},
 		{"memory", func(j *job.Job) { j.Resources.Memory = 1 << 40 }, nil, job.ReasonPolicyDenied, []string{"memory", "max.memory"}},
 		{"image", func(*job.Job) {}, func(c *Config) { c.Policy.Images = []string{"ghcr.io/acme/"} }, job.ReasonPolicyDenied, []string{"image", "images"}},
@@ -63,6 +64,36 @@ func TestAccept(t *testing.T) {
 					t.Error("a box was made")
 				}
 			})
+		})
+	}
+}
+
+// TestMatches: what a spec leaves out contradicts nothing, and neither does a queue that tells no queue of its jobs.
+func TestMatches(t *testing.T) {
+	t.Parallel()
+	const id, other = "01M8HE00000000000000000001", "01M8HE00000000000000000002"
+	tests := []struct {
+		name string
+		spec job.Job
+		of   job.Delivery
+		want string // part of the error; "": none
+	}{
+		{"nothing said", job.Job{}, job.Delivery{ID: id, Queue: "q"}, ""},
+		{"all the same", job.Job{ID: id, Queue: "q"}, job.Delivery{ID: id, Queue: "q"}, ""},
+		{"another id", job.Job{ID: other}, job.Delivery{ID: id}, "id: the spec says " + other},
+		{"another queue", job.Job{Queue: "r"}, job.Delivery{ID: id, Queue: "q"}, "queue: the spec says r"},
+		{"a queue without a name", job.Job{Queue: "r"}, job.Delivery{ID: id}, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got := ""
+			if err := matches(&tt.spec, tt.of); err != nil {
+				got = err.Error()
+			}
+			if (tt.want == "") != (got == "") || !strings.Contains(got, tt.want) {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
 		})
 	}
 }

@@ -66,6 +66,29 @@ func TestNew(t *testing.T) {
 	}
 }
 
+func TestNameOn(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ host, want string }{
+		{"node7", "node7"},
+		{"Node-7.example.com", "node-7"},
+		{"my_host!", "my-host-"},
+		{"-edge", "edge"},
+		{"", "worker"},
+		{"__", "worker"},
+		{".example.com", "worker"},
+		{strings.Repeat("a", 60), strings.Repeat("a", 48)},
+	}
+	for _, tt := range tests {
+		if got := nameOn(tt.host); got != tt.want {
+			t.Errorf("%q: got %q, want %q", tt.host, got, tt.want)
+		}
+	}
+	// The longest name and its random part are a name that a queue takes.
+	if err := job.CheckWorker(nameOn(strings.Repeat("a", 60)) + "-abcdefgh"); err != nil {
+		t.Errorf("got %v, want a name that a queue takes", err)
+	}
+}
+
 func TestRun_TwoWorkers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -29,6 +29,7 @@ type sandbox struct {
 var _ container.Sandbox = (*sandbox)(nil)
 
 func newBox(p *Provider, spec container.Spec, id string) *sandbox {
+	spec.Labels = maps.Clone(spec.Labels) // an engine keeps what it was sent, not what the caller writes later
 	return &sandbox{
 		p: p, spec: spec, id: id, made: time.Now(), disk: newDisk(spec.Resources.Disk),
 		done: make(chan struct{}), state: container.StateCreated,

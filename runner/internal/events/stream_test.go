@@ -20,6 +20,7 @@ type reader struct {
 
 	mu     sync.Mutex
 	calls  int
+	most   int // events in the largest batch
 	events []job.Event
 	bytes  [2]int64 // printed, missed
 	why    string   // of the last ones that are missed
@@ -36,6 +37,7 @@ func (r *reader) sink() Sink {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.calls++
+			r.most = max(r.most, len(batch))
 			r.events = append(r.events, batch...)
 			return nil
 		},
@@ -205,6 +207,59 @@ func TestStream_DropIsToldInItsPlace(t *testing.T) {
 		kinds := r.kinds(t)
 		if got, want := kinds[len(kinds)-2:], []string{"dropped", "output"}; !slices.Equal(got, want) || string(r.events[len(kinds)-1].Data) != "x" {
 			t.Errorf("got %v at the end, want %v", got, want)
+		}
+	})
+}
+
+// TestStream_GapIsToldOnce: what waits is bounded by what it weighs, empty events included, and a gap at the very end is told
+// once.
+func TestStream_GapIsToldOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		gate := make(chan struct{})
+		e, r := stream(t, func(context.Context) error { <-gate; return nil })
+		e.Add(job.Event{Kind: job.EventClaimed})
+		<-time.After(2 * batchDelay)
+		synctest.Wait() // the sender is at the gate
+		for range queueSize / eventWeight {
+			e.Add(job.Event{Kind: job.EventPhase})
+		}
+		if e.weight != queueSize {
+			t.Errorf("%d bytes wait, want %d", e.weight, queueSize)
+		}
+		e.Output(0, "stdout", []byte("lost"))
+		close(gate)
+		e.Flush(t.Context())
+		e.Flush(t.Context())
+		e.Close()
+		var told []int64
+		for _, ev := range r.events {
+			if ev.Kind == job.EventDropped {
+				told = append(told, ev.Bytes)
+			}
+		}
+		if !slices.Equal(told, []int64{4}) {
+			t.Errorf("told of gaps of %v bytes, want one of 4", told)
+		}
+		if most := batchSize / eventWeight; r.most > most {
+			t.Errorf("a batch has %d events, want at most %d", r.most, most)
+		}
+	})
+}
+
+// TestStream_Pieces: an event holds at most one piece, however the output came.
+func TestStream_Pieces(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, r := stream(t, nil)
+		for range 5 {
+			e.Output(0, "stdout", make([]byte, pieceSize-1))
+		}
+		e.Close()
+		for i, ev := range r.events {
+			if len(ev.Data) > pieceSize {
+				t.Errorf("event %d has %d bytes, want at most %d", i, len(ev.Data), pieceSize)
+			}
 		}
 	})
 }

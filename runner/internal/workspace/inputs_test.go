@@ -1,0 +1,77 @@
+package workspace
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"slipway/container"
+	"slipway/job"
+	wsync "slipway/sync"
+	"slipway/sync/wsynctest"
+)
+
+// opened is a store that knows how many of its objects are being read.
+type opened struct {
+	wsync.Store
+	now int
+}
+
+func (s *opened) Get(ctx context.Context, key string) (*wsync.Object, error) {
+	o, err := s.Store.Get(ctx, key)
+	if err == nil {
+		s.now++
+		o.Body = &body{ReadCloser: o.Body, of: s}
+	}
+	return o, err
+}
+
+type body struct {
+	io.ReadCloser
+	of *opened
+}
+
+func (b *body) Close() error {
+	b.of.now--
+	return b.ReadCloser.Close()
+}
+
+// TestInputs_OneObjectAtATime: an object is closed before the next one is opened, also the one at which the reader stops.
+func TestInputs_OneObjectAtATime(t *testing.T) {
+	t.Parallel()
+	const content = "content"
+	store := &opened{Store: wsynctest.NewStore()}
+	if _, err := store.Put(t.Context(), "p/k", strings.NewReader(content), int64(len(content)), wsync.PutOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	sum := fmt.Sprintf("%x", sha256.Sum256([]byte(content)))
+	in := &inputs{store: store, folder: "p/", list: []job.Input{
+		{Path: "a", Key: "k", SHA256: sum}, {Path: "b", Key: "k", SHA256: sum}, {Path: "c", Key: "k", SHA256: sum},
+	}}
+	var got []string
+	for file, err := range in.all(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if store.now != 1 {
+			t.Errorf("at %s: %d objects are open, want 1", file.Path, store.now)
+		}
+		read(t, file)
+		if got = append(got, file.Path); len(got) == 2 {
+			break
+		}
+	}
+	if fmt.Sprint(got) != "[a b]" || store.now != 0 {
+		t.Errorf("got %v with %d objects open at the end, want [a b] and none", got, store.now)
+	}
+}
+
+func read(t *testing.T, f container.NewFile) {
+	t.Helper()
+	if _, err := io.Copy(io.Discard, f.Content); err != nil {
+		t.Error(err)
+	}
+}
