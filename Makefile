@@ -25,7 +25,7 @@ BURNERS ?= 4
 
 .PHONY: help
 help: ## print the targets
-	@awk 'BEGIN {FS = ":.*## "; print "make <target>\n"} /^[a-z0-9-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "; print "make <target>\n"} /^[a-z0-9-]+:.*## / {printf "  %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # The first target of a new clone makes the folder.
 bin:
@@ -83,6 +83,10 @@ fuzz: ## each fuzz test on FUZZTIME inputs (default 200000x)
 .PHONY: bench
 bench: ## what slipway costs beside the raw parts: medians and ratios, interleaved
 	@SLIPWAY_TEST_ENGINE=1 $(GO) run ./test/bench
+
+.PHONY: bench-queue
+bench-queue: ## what the queue costs where it grows with jobs and workers, beside the old ways (minutes; no engine)
+	@$(GO) run ./test/bench/queue
 
 .PHONY: stress
 stress: ## PKGS ROUNDS times beside BURNERS threads that burn the CPU: a test that needs a quiet machine fails here

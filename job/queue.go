@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 )
 
@@ -250,8 +251,22 @@ type Status struct {
 type ListQuery struct {
 	Queue  string
 	States []State
+	// Labels are those that a job must have, with these values. It may have more.
+	Labels map[string]string
+	// Since leaves out the jobs that were submitted before it.
+	Since time.Time
 	// Limit bounds the number of jobs. Zero means 100.
 	Limit int
+}
+
+// Matches reports whether a list that q narrows shows s. Limit is no matter of a single job.
+func (q ListQuery) Matches(s Status) bool {
+	for k, v := range q.Labels {
+		if have, ok := s.Labels[k]; !ok || have != v {
+			return false
+		}
+	}
+	return (q.Queue == "" || q.Queue == s.Queue) && (len(q.States) == 0 || slices.Contains(q.States, s.State)) && !s.SubmittedAt.Before(q.Since)
 }
 
 // DeadLetter is a job that slipway gave up on, kept with all that is needed to

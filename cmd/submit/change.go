@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"slipway/cmd/internal/cli"
+	"slipway/cmd/internal/display"
 	"slipway/cmd/internal/sanitize"
 	"slipway/internal/hint"
 	"slipway/job"
@@ -97,7 +99,7 @@ func (a *app) listDead(ctx context.Context, c job.Client, output cli.Output) err
 		if f := d.Status.LastFailure; f != nil {
 			last = fmt.Sprintf("%s: %s", f.Reason, f.Message)
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\n", d.ID, sanitize.Line(d.Queue), sanitize.Line(string(d.Status.Reason)), stamp(d.At), sanitize.Line(d.Status.Name), sanitize.Line(last))
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\n", d.ID, sanitize.Line(d.Queue), sanitize.Line(string(d.Status.Reason)), display.Ago(d.At, time.Now()), sanitize.Line(d.Status.Name), sanitize.Line(last))
 	}
 	return tw.Flush()
 }

@@ -18,7 +18,6 @@ import (
 	"slipway/cmd/internal/sanitize"
 	"slipway/cmd/internal/watch"
 	"slipway/job"
-	"slipway/job/natsqueue"
 )
 
 func newStatus(a *app) *cobra.Command {
@@ -97,88 +96,6 @@ func stamp(t time.Time) string {
 		return ""
 	}
 	return t.Local().Format(time.RFC3339)
-}
-
-func newList(a *app) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "list", Short: "List jobs, the newest first", Args: cobra.NoArgs,
-		Long: `list shows jobs, the newest first.
-With --output json every line is the record of one job, as submit status -o json prints it.`,
-		Example: "  submit list --queue nightly --state failed,errored,timed_out --limit 20",
-	}
-	queue := cmd.Flags().String("queue", "", "only jobs of this queue")
-	states := cmd.Flags().StringSlice("state", nil, "only jobs in these states: scheduled, queued, running, done, failed, timed_out, canceled, errored")
-	limit := cmd.Flags().Int("limit", 100, "at most so many jobs")
-	output := cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		q := job.ListQuery{Queue: *queue, Limit: *limit}
-		var err error
-		if q.States, err = parseStates(*states); err != nil {
-			return err
-		}
-		if err := natsqueue.CheckQueues([]string{*queue}); *queue != "" && err != nil {
-			return exit.Usagef("--queue: %w", err)
-		}
-		if *limit < 1 {
-			return exit.Usagef("--limit %d: must be at least 1", *limit)
-		}
-		return a.withClient(cmd, func(ctx context.Context, c job.Client) error {
-			return a.list(ctx, c, q, *output)
-		})
-	}
-	return cmd
-}
-
-func parseStates(words []string) ([]job.State, error) {
-	known := []job.State{
-		job.StateScheduled, job.StateQueued, job.StateRunning, job.StateDone,
-		job.StateFailed, job.StateTimedOut, job.StateCanceled, job.StateErrored,
-	}
-	var out []job.State
-	for _, w := range words {
-		s := job.State(w)
-		if w == string(job.Succeeded) {
-			s = job.StateDone
-		}
-		if !slices.Contains(known, s) {
-			return nil, exit.Usagef("--state %q: no such state; the states are %s", w, names(known))
-		}
-		out = append(out, s)
-	}
-	return out, nil
-}
-
-func names(states []job.State) string {
-	out := make([]string, len(states))
-	for i, s := range states {
-		out[i] = string(s)
-	}
-	return strings.Join(out, ", ")
-}
-
-func (a *app) list(ctx context.Context, c job.Client, q job.ListQuery, output cli.Output) error {
-	tw := tabwriter.NewWriter(a.sys.Out, 0, 4, 2, ' ', 0)
-	enc := json.NewEncoder(a.sys.Out)
-	if output == cli.Text {
-		fmt.Fprintln(tw, "ID\tSTATE\tREASON\tQUEUE\tATTEMPT\tSUBMITTED\tNAME")
-	}
-	for st, err := range c.List(ctx, q) {
-		if a.passOver(err) {
-			continue
-		}
-		if err != nil {
-			return errors.Join(tw.Flush(), err)
-		}
-		if output == cli.JSON {
-			if err := enc.Encode(st); err != nil {
-				return err
-			}
-			continue
-		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%d\t%s\t%s\n", st.ID, sanitize.Line(string(st.State)), sanitize.Line(string(st.Reason)), sanitize.Line(st.Queue),
-			st.Attempt, stamp(st.SubmittedAt), sanitize.Line(st.Name))
-	}
-	return tw.Flush()
 }
 
 // passOver reports whether err is about one entry of a list, which it names then on stderr: the others follow.

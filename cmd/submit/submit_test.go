@@ -5,6 +5,8 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,6 +26,43 @@ func TestHelp(t *testing.T) {
 			t.Errorf("%s --help: exit code %d", cmd, code)
 		}
 		golden(t, "help_"+cmd, out)
+	}
+}
+
+// TestList: the text view has ages and labels, and each filter narrows it.
+func TestList(t *testing.T) {
+	b := setup(t)
+	b.withQueue()
+	file := b.file("image: x\nsteps: [{run: 'true'}]\n")
+	one, _, _ := b.run("create", "--name", "one", "--label", "team=web", file)
+	two, _, _ := b.run("create", "--name", "two", "--label", "team=db", "--label", "x=y", file)
+	one, two = strings.TrimSpace(one), strings.TrimSpace(two)
+	for name, tc := range map[string]struct {
+		args []string
+		want []string
+	}{
+		"all, newest first": {nil, []string{two, one}},
+		"a label":           {[]string{"--label", "team=web"}, []string{one}},
+		"two labels":        {[]string{"--label", "team=db", "--label", "x=y"}, []string{two}},
+		"labels of two":     {[]string{"--label", "team=web", "--label", "x=y"}, nil},
+		"since":             {[]string{"--since", "1h"}, []string{two, one}},
+		"since days":        {[]string{"--since", "7d", "--limit", "1"}, []string{two}},
+		"since a time":      {[]string{"--since", time.Now().Add(-time.Hour).Format(time.RFC3339)}, []string{two, one}},
+		"since now":         {[]string{"--since", "0s"}, nil},
+		"a state":           {[]string{"--state", "failed"}, nil},
+	} {
+		out, errOut, code := b.run(append([]string{"list"}, tc.args...)...)
+		lines := strings.Split(strings.TrimSpace(out), "\n")[1:]
+		var got []string
+		for _, l := range lines {
+			got = append(got, strings.Fields(l)[0])
+		}
+		if code != 0 || !slices.Equal(got, tc.want) {
+			t.Errorf("%s: code %d, stderr %q, got %v, want %v", name, code, errOut, got, tc.want)
+		}
+	}
+	if out, _, _ := b.run("list"); !regexp.MustCompile(`queued +default +0 +\d+s ago +two +team=db x=y\n`).MatchString(out) {
+		t.Errorf("got %q, want age, name and labels", out)
 	}
 }
 
@@ -58,6 +97,9 @@ func TestUsageErrors(t *testing.T) {
 		"no such file":       {[]string{"run", "/no/such/file"}, "/no/such/file"},
 		"not an id":          {[]string{"status", "17"}, "ULID"},
 		"not a state":        {[]string{"list", "--state", "sleeping"}, "scheduled"},
+		"not a since":        {[]string{"list", "--since", "soon"}, "--since"},
+		"a time to come":     {[]string{"list", "--since", "-2h"}, "future"},
+		"not a list's label": {[]string{"list", "--label", "x"}, "key=value"},
 		"not a limit":        {[]string{"list", "--limit", "0"}, "--limit"},
 		"not an output":      {[]string{"status", "-o", "xml", id}, "text or json"},
 		"not a label":        {[]string{"create", "--label", "x", good}, "key=value"},

@@ -27,8 +27,7 @@ func (q *Queue) List(_ context.Context, query job.ListQuery) iter.Seq2[job.Statu
 	defer q.mu.Unlock()
 	var all []job.Status
 	for _, e := range q.jobs {
-		s := e.current()
-		if (query.Queue == "" || query.Queue == s.Queue) && (len(query.States) == 0 || slices.Contains(query.States, s.State)) {
+		if s := e.current(); query.Matches(s) {
 			all = append(all, s)
 		}
 	}

@@ -161,13 +161,15 @@ func resultWaits(t *testing.T, s *suite) {
 
 func list(t *testing.T, s *suite) {
 	w := s.Join(t, "w1")
-	done := s.submit()
+	labeled := func(j *job.Job) { j.Labels = map[string]string{"team": "a", "suite": t.Name()} }
+	done := s.submit(labeled)
 	s.commit(s.next(w))
 	running := s.submit()
 	l := s.next(w)
 	stop := s.hold(l)
 	later := s.submit(func(j *job.Job) { j.NotBefore = time.Now().Add(time.Hour) })
-	queued := s.submit(func(j *job.Job) { j.Queue = "other" })
+	since := s.status(later, job.StateScheduled).SubmittedAt
+	queued := s.submit(labeled, func(j *job.Job) { j.Queue = "other" })
 
 	for _, c := range []struct {
 		name string
@@ -178,6 +180,13 @@ func list(t *testing.T, s *suite) {
 		{"one queue", job.ListQuery{Queue: "other"}, []job.ID{queued}},
 		{"states", job.ListQuery{States: []job.State{job.StateDone, job.StateRunning}}, []job.ID{running, done}},
 		{"limit", job.ListQuery{Limit: 2}, []job.ID{queued, later}},
+		{"a label", job.ListQuery{Labels: map[string]string{"team": "a"}}, []job.ID{queued, done}},
+		{"two labels", job.ListQuery{Labels: map[string]string{"team": "a", "suite": t.Name()}, States: []job.State{job.StateDone}}, []job.ID{done}},
+		{"a label of another value", job.ListQuery{Labels: map[string]string{"team": ""}}, nil},
+		{"a label that nothing has", job.ListQuery{Labels: map[string]string{"nobody": ""}}, nil},
+		{"since a time", job.ListQuery{Since: since}, []job.ID{queued, later}},
+		{"since just after it", job.ListQuery{Since: since.Add(1)}, []job.ID{queued}},
+		{"filters and a limit", job.ListQuery{Labels: map[string]string{"team": "a"}, Limit: 1}, []job.ID{queued}},
 		{"none", job.ListQuery{Queue: "none"}, nil},
 	} {
 		var got []job.ID

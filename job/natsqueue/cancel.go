@@ -59,7 +59,7 @@ func (c *Client) cancel(ctx context.Context, id job.ID, mode job.CancelMode) (jo
 	if err != nil {
 		return "", err
 	}
-	return met, c.followUp(ctx, id, v.rec, met, mode)
+	return met, c.followUp(ctx, id, v, met, mode)
 }
 
 // canceled returns the record that a cancel makes of rec, nil if the cancel changes nothing.
@@ -77,24 +77,24 @@ func (c *Client) canceled(id job.ID, rec *record, mode job.CancelMode) (*record,
 }
 
 // followUp tells the worker, or settles, after the record was changed.
-func (c *Client) followUp(ctx context.Context, id job.ID, rec *record, met job.State, mode job.CancelMode) error {
+func (c *Client) followUp(ctx context.Context, id job.ID, v version, met job.State, mode job.CancelMode) error {
 	switch {
 	case met == job.StateRunning:
-		if rec.State != job.StateRunning {
+		if v.rec.State != job.StateRunning {
 			return nil // it ended by itself meanwhile
 		}
 		data, err := json.Marshal(control{ID: id, Mode: mode})
 		if err == nil {
-			err = c.q.js.Core().Publish(c.q.names.control(rec.Owner), data)
+			err = c.q.js.Core().Publish(c.q.names.control(v.rec.Owner), data)
 		}
 		if err != nil {
-			c.q.cfg.OnError(fmt.Errorf("tell worker %s of a cancel: %w", rec.Owner, err)) // the worker reads it at its next heartbeat
+			c.q.cfg.OnError(fmt.Errorf("tell worker %s of a cancel: %w", v.rec.Owner, err)) // the worker reads it at its next heartbeat
 		}
 		return nil
 	case met.Final():
 		return nil
 	}
-	if err := c.q.decisions.settle(ctx, id, rec, nil, nil); err != nil {
+	if err := c.q.decisions.settle(ctx, id, v, nil, nil); err != nil {
 		return err
 	}
 	if err := c.q.tokens.remove(ctx, id); err != nil {

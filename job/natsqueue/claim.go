@@ -75,7 +75,7 @@ func (k *Consumer) refuse(ctx context.Context, t token, msg jetstream.Msg) error
 	if err := k.q.decisions.conclude(t.id, rec, r); err != nil {
 		return err
 	}
-	return k.q.decisions.settle(ctx, t.id, rec, t.spec, msg)
+	return k.q.decisions.settle(ctx, t.id, version{rec: rec}, t.spec, msg)
 }
 
 // action is what a claim does with a record.
@@ -128,9 +128,9 @@ func (k *Consumer) contend(ctx context.Context, t token, msg jetstream.Msg, bega
 	case what == actionPostpone:
 		return nil, k.q.js.Nak(ctx, msg, delay)
 	case what == actionConclude:
-		return nil, k.newLease(t, msg, v, began).settleUnrun(ctx, v.rec)
+		return nil, k.newLease(t, msg, v, began).settleUnrun(ctx, v)
 	case what == actionSettle:
-		return nil, k.q.decisions.settle(ctx, t.id, v.rec, t.spec, msg)
+		return nil, k.q.decisions.settle(ctx, t.id, v, t.spec, msg)
 	}
 	l := k.newLease(t, msg, v, began)
 	l.deliver(v.rec.Cancel)

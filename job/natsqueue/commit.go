@@ -2,7 +2,6 @@ package natsqueue
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -55,14 +54,14 @@ func (l *lease) Commit(ctx context.Context, r *job.Result) (*job.Result, error) 
 	if err != nil {
 		return nil, fmt.Errorf("commit job %s: %w", l.d.ID, err)
 	}
-	return l.settle(ctx, v.rec)
+	return l.settle(ctx, v)
 }
 
 // settle does what follows a decision of this lease. The decision stands also if settling fails: then the token comes to
 // another worker, which settles.
-func (l *lease) settle(ctx context.Context, rec *record) (*job.Result, error) {
-	r := new(job.Result)
-	if err := json.Unmarshal(rec.Result, r); err != nil {
+func (l *lease) settle(ctx context.Context, v version) (*job.Result, error) {
+	r, err := l.k.q.decisions.result(ctx, l.d.ID, v.rec)
+	if err != nil {
 		return nil, fmt.Errorf("read the result of job %s: %w", l.d.ID, err)
 	}
 	// The last event goes out before the result, so that a reader of the result finds all events.
@@ -73,7 +72,7 @@ func (l *lease) settle(ctx context.Context, rec *record) (*job.Result, error) {
 	l.mu.Lock()
 	msg := l.msg
 	l.mu.Unlock()
-	if err := l.k.q.decisions.settle(ctx, l.d.ID, rec, l.token.spec, msg); err != nil {
+	if err := l.k.q.decisions.settle(ctx, l.d.ID, v, l.token.spec, msg); err != nil {
 		l.k.q.cfg.OnError(err)
 	}
 	return r, nil
@@ -85,17 +84,17 @@ const newsTime = 2 * time.Second
 // settleUnrun is settle for a claim that decided instead of running. The last event gets the number after those of the
 // attempt before: readers take an event with an earlier number for a repetition. If those events can't be read, the last
 // event is left out, and a follower makes it from the result.
-func (l *lease) settleUnrun(ctx context.Context, rec *record) error {
+func (l *lease) settleUnrun(ctx context.Context, v version) error {
 	c := l.k.q
 	newsCtx, cancel := context.WithTimeout(ctx, newsTime)
 	defer cancel()
 	seq, err := l.lastSeq(newsCtx)
 	if err != nil {
 		c.cfg.OnError(fmt.Errorf("number the last event of job %s: %w", l.d.ID, err))
-		return c.decisions.settle(ctx, l.d.ID, rec, l.token.spec, l.msg)
+		return c.decisions.settle(ctx, l.d.ID, v, l.token.spec, l.msg)
 	}
 	l.seq = seq
-	_, err = l.settle(ctx, rec)
+	_, err = l.settle(ctx, v)
 	return err
 }
 
@@ -157,7 +156,7 @@ func (l *lease) giveBack(ctx context.Context, op string, delay time.Duration, ch
 		return fmt.Errorf("%s job %s: %w", op, l.d.ID, err)
 	}
 	if v.rec.State.Final() {
-		_, err := l.settle(ctx, v.rec)
+		_, err := l.settle(ctx, v)
 		return err
 	}
 	l.returnToken(ctx, v.rec, delay)

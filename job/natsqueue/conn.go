@@ -56,11 +56,12 @@ func newConn(cfg Config, n names, js *jsconn.Conn) *Conn {
 		jobs: js.Stream(n.jobs()), sched: js.Stream(n.sched()), results: js.Stream(n.results()), dead: js.Stream(n.dead()),
 		events: js.Stream(n.events()), records: js.Bucket(n.records()), workers: js.Bucket(n.workers()),
 	}
+	r := records{js: js, bucket: s.records, keep: cfg.ResultsAge}
 	return &Conn{
 		cfg: cfg, names: n, js: js, streams: s,
-		records:   records{js: js, bucket: s.records, keep: cfg.ResultsAge},
+		records:   r,
 		tokens:    tokens{names: n, js: js, jobs: s.jobs, sched: s.sched},
-		decisions: decisions{names: n, js: js, results: s.results, dead: s.dead},
+		decisions: decisions{names: n, js: js, records: r, results: s.results, dead: s.dead},
 		workers:   workers{bucket: s.workers},
 	}
 }

@@ -64,6 +64,7 @@ authorization {
     {user: admin, password: a}
     {user: nofetch, password: n, permissions: {publish: {deny: ["$JS.API.CONSUMER.MSG.NEXT.>"]}}}
     {user: noresult, password: r, permissions: {publish: {deny: ["slipway.R.>", "$KV.slipway-jobs.>", "$JS.API.CONSUMER.CREATE.KV_slipway-jobs.>"]}}}
+    {user: single, password: s, permissions: {publish: {deny: ["$JS.API.DIRECT.GET.*"]}}}
     {user: producer, password: p, permissions: {publish: {allow: ["slipway.J.>", "slipway.D.wait.>"]}, subscribe: {allow: ["_INBOX_producer.>"]}}}
   ]
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -31,30 +30,64 @@ func (c *Client) DeadLetters(ctx context.Context) iter.Seq2[job.DeadLetter, erro
 			_, idB, _, _ := c.q.names.parseKept(b)
 			return cmp.Compare(idB, idA)
 		})
-		for _, s := range order {
-			d, err := c.letter(ctx, s)
-			if errors.Is(err, job.ErrNotFound) {
-				continue // dropped just now
-			}
+		for part := range slices.Chunk(order, lettersPage) {
+			letters, err := c.letters(ctx, part)
 			if err != nil {
-				err = fmt.Errorf("read a dead letter: %w", err)
-			}
-			if !yield(d, err) || (err != nil && !errors.Is(err, job.ErrUnreadable)) {
+				yield(job.DeadLetter{}, fmt.Errorf("read dead letters: %w", err))
 				return
+			}
+			for _, l := range letters {
+				if l.err != nil {
+					l.err = fmt.Errorf("read a dead letter: %w", l.err)
+				}
+				if !yield(l.letter, l.err) {
+					return
+				}
 			}
 		}
 	}
 }
 
-// letter reads one dead letter and the result beside it.
-func (c *Client) letter(ctx context.Context, subject string) (job.DeadLetter, error) {
-	msg, err := c.q.streams.dead.Last(ctx, subject)
-	if err != nil {
-		return job.DeadLetter{}, err
+// lettersPage is how many dead letters are read at once. Each may hold a large spec and a large result.
+const lettersPage = 16
+
+// deadListed is one dead letter of a list. err is job.ErrUnreadable, or nil.
+type deadListed struct {
+	letter job.DeadLetter
+	err    error
+}
+
+// letters reads the dead letters of subjects, in their order, and the results beside them. One that was dropped just now is
+// left out.
+func (c *Client) letters(ctx context.Context, subjects []string) ([]deadListed, error) {
+	stored, results := map[string]*jetstream.RawStreamMsg{}, map[string]*jetstream.RawStreamMsg{}
+	into := func(found map[string]*jetstream.RawStreamMsg) func(*jetstream.RawStreamMsg) {
+		return func(msg *jetstream.RawStreamMsg) { found[msg.Subject] = msg }
 	}
-	if msg == nil {
-		return job.DeadLetter{}, job.ErrNotFound
+	var published []string
+	for _, s := range subjects {
+		if queue, id, gen, ok := c.q.names.parseKept(s); ok {
+			published = append(published, c.q.names.result(queue, id, gen))
+		}
 	}
+	if err := c.q.streams.dead.LastOfEach(ctx, subjects, into(stored)); err != nil {
+		return nil, err
+	}
+	if err := c.q.streams.results.LastOfEach(ctx, published, into(results)); err != nil {
+		return nil, err
+	}
+	var all []deadListed
+	for _, s := range subjects {
+		if msg := stored[s]; msg != nil {
+			d, err := c.letter(msg, results)
+			all = append(all, deadListed{d, err})
+		}
+	}
+	return all, nil
+}
+
+// letter reads one dead letter and the result beside it, which may have expired.
+func (c *Client) letter(msg *jetstream.RawStreamMsg, results map[string]*jetstream.RawStreamMsg) (job.DeadLetter, error) {
 	queue, id, gen, ok := c.q.names.parseKept(msg.Subject)
 	if !ok {
 		return job.DeadLetter{}, fmt.Errorf("%w: subject %.200q", job.ErrUnreadable, msg.Subject)
@@ -67,10 +100,11 @@ func (c *Client) letter(ctx context.Context, subject string) (job.DeadLetter, er
 	if json.Unmarshal(msg.Data, &labels) == nil {
 		d.Status.Labels = labels.Labels
 	}
-	result, err := c.q.streams.results.Last(ctx, c.q.names.result(queue, id, gen))
-	if err != nil || result == nil {
-		return d, err // the result may have expired
+	result := results[c.q.names.result(queue, id, gen)]
+	if result == nil {
+		return d, nil
 	}
+	var err error
 	d.Result, err = decodeResult(result.Data)
 	return d, err
 }
@@ -155,7 +189,7 @@ func (c *Client) dropDead(ctx context.Context, id job.ID) error {
 	if _, _, gen, _ := c.q.names.parseKept(msg.Subject); v.rec != nil && v.rec.State.Final() && v.rec.Generation == gen {
 		// Publish the result first: a worker that finds the token later takes it as proof that the letter existed.
 		result, err := c.q.streams.results.Last(ctx, c.q.names.result(v.rec.Queue, id, gen))
-		if err == nil && result == nil {
+		if err == nil && result == nil && v.rec.Result != nil {
 			err = c.q.decisions.publishResult(ctx, id, v.rec)
 		}
 		if err != nil {

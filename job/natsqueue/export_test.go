@@ -26,6 +26,9 @@ var (
 	Shorten      = shorten
 )
 
+// ListPage is how many jobs of a list are read at once.
+const ListPage = listPage
+
 // Sweep is what the janitor knows from one look to the next.
 type Sweep = sweep
 
@@ -65,7 +68,7 @@ func (c *Conn) GiveUp(ctx context.Context, id job.ID, v Version) error {
 
 // Settle follows a decision without a token in hand.
 func (c *Conn) Settle(ctx context.Context, id job.ID, v Version) error {
-	return c.decisions.settle(ctx, id, v.rec, nil, nil)
+	return c.decisions.settle(ctx, id, v, nil, nil)
 }
 
 // Forget makes s believe that the sequences it read stood for other versions.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -49,18 +50,17 @@ func (ws workers) list(ctx context.Context) ([]WorkerInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []WorkerInfo
+	var names []string
 	for subject := range found {
-		w, _, err := ws.get(ctx, subject[len(prefix):])
-		if err != nil {
-			return nil, err
-		}
-		if w != nil {
-			all = append(all, *w)
-		}
+		names = append(names, subject[len(prefix):])
 	}
-	slices.SortFunc(all, func(a, b WorkerInfo) int { return cmp.Compare(a.Name, b.Name) })
-	return all, nil
+	alive := map[string]WorkerInfo{}
+	err = ws.bucket.GetEach(ctx, names, func(name string, data []byte) {
+		if w := parseWorker(data); w != nil {
+			alive[name] = *w
+		}
+	})
+	return slices.SortedFunc(maps.Values(alive), func(a, b WorkerInfo) int { return cmp.Compare(a.Name, b.Name) }), err
 }
 
 // get reads one worker's entry, nil if there is none.
@@ -69,11 +69,16 @@ func (ws workers) get(ctx context.Context, name string) (*WorkerInfo, uint64, er
 	if err != nil || data == nil {
 		return nil, seq, err
 	}
+	return parseWorker(data), seq, nil
+}
+
+// parseWorker reads an entry, nil if that is not possible: it keeps no job from running.
+func parseWorker(data []byte) *WorkerInfo {
 	w := new(WorkerInfo)
 	if err := json.Unmarshal(data, w); err != nil || w.Name == "" {
-		return nil, seq, nil //nolint:nilerr // an entry that can't be read keeps no job from running
+		return nil
 	}
-	return w, seq, nil
+	return w
 }
 
 // presence publishes that one worker is alive, and what it runs.

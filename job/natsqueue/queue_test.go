@@ -174,8 +174,12 @@ func TestLargeResultOnARoomyServer(t *testing.T) {
 	if _, err := b.mustNext(b.join(t, "w1")).Commit(t.Context(), r); err != nil {
 		t.Fatalf("Commit: %v", err)
 	}
-	v, err := b.conn.Load(t.Context(), id)
-	if size := v.ResultSize(); err != nil || size > 1<<20 || size < 1<<18 {
+	stands, err := b.conn.Client().Result(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(stands)
+	if size := len(data); err != nil || size > 1<<20 || size < 1<<18 {
 		t.Errorf("result: got %d bytes, %v, want much of a MiB, and no more", size, err)
 	}
 }

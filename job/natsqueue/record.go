@@ -42,7 +42,7 @@ type record struct {
 
 	LastFailure *job.Failure `json:"last_failure,omitempty"`
 	Reason      job.Reason   `json:"reason,omitempty"`
-	// Result is the decided result, byte by byte as it is published.
+	// Result is the decided result, byte by byte as it is published. Once it is published, a large one is taken out.
 	Result json.RawMessage `json:"result,omitempty"`
 }
 
@@ -80,6 +80,20 @@ func (r *record) status(id job.ID) job.Status {
 	return s
 }
 
+// outline is all that the record of a decided job still tells when the result itself is gone.
+func (r *record) outline(id job.ID) *job.Result {
+	o := &job.Result{
+		Version: job.Version, JobID: id, Generation: r.Generation, Name: r.Name, Queue: r.Queue, Labels: r.Labels,
+		Outcome: job.Outcome(r.State), Reason: r.Reason, Attempt: r.Attempt, Fence: r.Fence, Worker: r.Owner,
+		SubmittedAt: r.SubmittedAt, StartedAt: r.StartedAt, FinishedAt: r.FinishedAt,
+		Message: "the queue keeps only how this job ended; its steps and their output have expired",
+	}
+	if r.State == job.StateDone {
+		o.Outcome = job.Succeeded
+	}
+	return o
+}
+
 // records are the records of one queue.
 type records struct {
 	js     *jsconn.Conn
@@ -93,15 +107,24 @@ func (r records) load(ctx context.Context, id job.ID) (version, error) {
 	if err != nil || data == nil {
 		return version{rev: rev}, err
 	}
+	rec, err := parseRecord(id, data)
+	if err != nil {
+		return version{}, err
+	}
+	return version{rec: rec, rev: rev}, nil
+}
+
+// parseRecord reads what is stored of id, or says that it is job.ErrUnreadable.
+func parseRecord(id job.ID, data []byte) (*record, error) {
 	rec := new(record)
-	err = json.Unmarshal(data, rec)
+	err := json.Unmarshal(data, rec)
 	if err == nil && rec.State == "" {
 		err = errors.New("it has no state")
 	}
 	if err != nil {
-		return version{}, fmt.Errorf("read the record of job %s: %w: %w", id, job.ErrUnreadable, err)
+		return nil, fmt.Errorf("read the record of job %s: %w: %w", id, job.ErrUnreadable, err)
 	}
-	return version{rec: rec, rev: rev}, nil
+	return rec, nil
 }
 
 // write writes rec if the record still is at rev. It tries once: after an error

@@ -63,7 +63,7 @@ func (c *Client) decided(ctx context.Context, id job.ID) (*job.Result, int, erro
 	if !v.rec.State.Final() {
 		return nil, v.rec.Generation, nil // a person put the job back just now
 	}
-	r, err := decodeResult(v.rec.Result)
+	r, err := c.q.decisions.result(ctx, id, v.rec)
 	return r, v.rec.Generation, err
 }
 

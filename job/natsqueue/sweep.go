@@ -183,5 +183,5 @@ func (s *sweep) giveUp(ctx context.Context, id job.ID, v version) error {
 	if err != nil || own == nil {
 		return err
 	}
-	return s.q.decisions.settle(ctx, id, v.rec, nil, nil)
+	return s.q.decisions.settle(ctx, id, v, nil, nil)
 }

@@ -60,6 +60,16 @@ func (ts tokens) parse(subject string, header nats.Header, data []byte, at time.
 	return t, true
 }
 
+// parseStored reads a message of any of the places. The subject of one that waits for its time names no lane; a header says
+// where it will go.
+func (ts tokens) parseStored(msg *jetstream.RawStreamMsg) (token, bool) {
+	t, ok := ts.parse(msg.Subject, msg.Header, msg.Data, msg.Time)
+	if !ok {
+		t, ok = ts.parse(msg.Header.Get(jetstream.ScheduleTargetHeader), msg.Header, msg.Data, msg.Time)
+	}
+	return t, ok
+}
+
 func submitted(header nats.Header, at time.Time) time.Time {
 	if t, err := time.Parse(time.RFC3339Nano, header.Get(headerSubmitted)); err == nil {
 		return t
@@ -133,11 +143,7 @@ func (ts tokens) find(ctx context.Context, id job.ID) (token, job.State, error) 
 		if msg == nil {
 			continue
 		}
-		subject := msg.Subject
-		if place.state == job.StateScheduled {
-			subject = msg.Header.Get(jetstream.ScheduleTargetHeader)
-		}
-		if t, ok := ts.parse(subject, msg.Header, msg.Data, msg.Time); ok {
+		if t, ok := ts.parseStored(msg); ok {
 			return t, place.state, nil
 		}
 	}

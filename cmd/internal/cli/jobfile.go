@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -137,18 +139,33 @@ func (o *Overrides) applyMaps(j *job.Job) error {
 		in   []string
 		out  *map[string]string
 	}{{"--label", o.labels, &j.Labels}, {"--env", o.env, &j.Env}} {
-		for _, kv := range m.in {
-			k, v, ok := strings.Cut(kv, "=")
-			if !ok || k == "" {
-				return exit.Usagef("%s %q: want key=value", m.flag, kv)
-			}
-			if *m.out == nil {
-				*m.out = map[string]string{}
-			}
-			(*m.out)[k] = v
+		set, err := Pairs(m.flag, m.in)
+		if err != nil {
+			return err
 		}
+		if *m.out == nil {
+			*m.out = set
+			continue
+		}
+		maps.Copy(*m.out, set)
 	}
 	return nil
+}
+
+// Pairs reads the values of a flag that takes key=value. Nothing given is a nil map.
+func Pairs(flag string, words []string) (map[string]string, error) {
+	var pairs map[string]string
+	for _, kv := range words {
+		k, v, ok := strings.Cut(kv, "=")
+		if !ok || k == "" {
+			return nil, exit.Usagef("%s %q: want key=value", flag, kv)
+		}
+		if pairs == nil {
+			pairs = map[string]string{}
+		}
+		pairs[k] = v
+	}
+	return pairs, nil
 }
 
 func (o *Overrides) applyNotBefore(j *job.Job, now time.Time) error {
@@ -168,6 +185,30 @@ func (o *Overrides) applyNotBefore(j *job.Job, now time.Time) error {
 	}
 	j.NotBefore = at.UTC()
 	return nil
+}
+
+// Past reads the value of a flag that takes a time gone by: RFC 3339, or a duration before now, also in days (7d).
+func Past(flag, word string, now time.Time) (time.Time, error) {
+	at, err := time.Parse(time.RFC3339, word)
+	if days, cut := strings.CutSuffix(word, "d"); err != nil && cut {
+		var n int
+		if n, err = strconv.Atoi(days); err == nil {
+			at = now.AddDate(0, 0, -n)
+		}
+	}
+	if err != nil {
+		var d time.Duration
+		if d, err = time.ParseDuration(word); err == nil {
+			at = now.Add(-d)
+		}
+	}
+	switch {
+	case err != nil:
+		return time.Time{}, exit.Usagef("%s %q: neither a time such as 2027-01-31T09:00:00Z nor a duration such as 24h or 7d", flag, word)
+	case at.After(now):
+		return time.Time{}, exit.Usagef("%s %q: lies in the future", flag, word)
+	}
+	return at, nil
 }
 
 // ParseIDs reads job ids from the command line.

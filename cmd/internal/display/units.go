@@ -22,6 +22,25 @@ func Short(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
+// Ago writes how long before now t was, as a person would: 40s ago, 3m ago, 5h ago, 12d ago. It is empty for no time. A
+// clock that runs ahead of this one's makes it 0s ago.
+func Ago(t, now time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	const day = 24 * time.Hour
+	d := max(0, now.Sub(t))
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds ago", d/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%dm ago", d/time.Minute)
+	case d < 2*day:
+		return fmt.Sprintf("%dh ago", d/time.Hour)
+	}
+	return fmt.Sprintf("%dd ago", d/day)
+}
+
 // Size writes a number of bytes as a person would, such as 1.5 KiB.
 func Size(n int64) string {
 	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}

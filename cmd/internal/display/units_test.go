@@ -5,6 +5,21 @@ import (
 	"time"
 )
 
+func TestAgo(t *testing.T) {
+	now := time.Date(2027, 3, 1, 12, 0, 0, 0, time.UTC)
+	for d, want := range map[time.Duration]string{
+		0: "0s ago", -time.Hour: "0s ago", 59900 * time.Millisecond: "59s ago", time.Minute: "1m ago", 119 * time.Second: "1m ago",
+		time.Hour: "1h ago", 47 * time.Hour: "47h ago", 48 * time.Hour: "2d ago", 300 * 24 * time.Hour: "300d ago",
+	} {
+		if got := Ago(now.Add(-d), now); got != want {
+			t.Errorf("Ago(%s): got %q, want %q", d, got, want)
+		}
+	}
+	if got := Ago(time.Time{}, now); got != "" {
+		t.Errorf("Ago of no time: got %q, want nothing", got)
+	}
+}
+
 func TestShortAndSize(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		0: "0s", time.Microsecond: "<1ms", 1500 * time.Microsecond: "2ms", 1234 * time.Millisecond: "1.23s",

@@ -26,10 +26,29 @@ func (b Bucket) Get(ctx context.Context, k string) (value []byte, seq uint64, er
 	if err != nil || msg == nil {
 		return nil, 0, err
 	}
+	return valueOf(msg), msg.Sequence, nil
+}
+
+// valueOf is what msg gives its key, nil if it says that the key is gone.
+func valueOf(msg *jetstream.RawStreamMsg) []byte {
 	if msg.Header.Get(headerOperation) != "" || msg.Header.Get(jetstream.MarkerReasonHeader) != "" {
-		return nil, msg.Sequence, nil
+		return nil
 	}
-	return msg.Data, msg.Sequence, nil
+	return msg.Data
+}
+
+// GetEach reads the values of many keys by few requests, and calls each for one key after the other, perhaps twice for one.
+// It is silent about keys without a value. It keeps to the rules of Stream.LastOfEach.
+func (b Bucket) GetEach(ctx context.Context, keys []string, each func(key string, value []byte)) error {
+	subjects := make([]string, len(keys))
+	for i, k := range keys {
+		subjects[i] = b.Key(k)
+	}
+	return b.LastOfEach(ctx, subjects, func(msg *jetstream.RawStreamMsg) {
+		if v := valueOf(msg); v != nil {
+			each(msg.Subject[len(b.Key("")):], v)
+		}
+	})
 }
 
 // headerOperation marks a message that stands for a key's end.

@@ -88,8 +88,10 @@ func isMissing(err error) bool {
 
 // Transient reports whether the same call may work a moment later: the server did not answer, or it answered "not now".
 func Transient(err error) bool {
-	if errors.Is(err, nats.ErrConnectionClosed) || errors.Is(err, job.ErrUnavailable) || errors.Is(err, job.ErrNotSetUp) {
-		return false
+	for _, final := range []error{nats.ErrConnectionClosed, job.ErrUnavailable, job.ErrNotSetUp, errNoBatch} {
+		if errors.Is(err, final) {
+			return false
+		}
 	}
 	if errors.Is(err, errPartial) {
 		return true

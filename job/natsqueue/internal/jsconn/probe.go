@@ -55,15 +55,15 @@ func (c *Conn) ProbeWrite(ctx context.Context, subject string) error {
 	})
 }
 
-// replicaTime is how long a replica may take to hear of a write.
-const replicaTime = 2 * time.Second
+// ReplicaTime is how long a replica may take to hear of a write.
+const ReplicaTime = 2 * time.Second
 
 // Probe writes a key below k that expires by itself, and reads it. A replica may answer that has not heard of the key yet,
 // so the key gets a moment to be there.
 func (b Bucket) Probe(ctx context.Context, k string) error {
 	subject := b.Key(k + "." + rand.Text())
 	err := b.c.calls.probe(ctx, "write a key", subject, func(ctx context.Context) error {
-		_, err := b.c.js.PublishMsg(ctx, nats.NewMsg(subject), jetstream.WithMsgTTL(5*replicaTime))
+		_, err := b.c.js.PublishMsg(ctx, nats.NewMsg(subject), jetstream.WithMsgTTL(5*ReplicaTime))
 		return err
 	})
 	if err != nil {
@@ -74,7 +74,7 @@ func (b Bucket) Probe(ctx context.Context, k string) error {
 		if err != nil || msg != nil {
 			return err
 		}
-		if time.Since(begin) > replicaTime {
+		if time.Since(begin) > ReplicaTime {
 			return errors.New("a key that was just written is not there")
 		}
 		if !pause.For(ctx, 50*time.Millisecond) {
