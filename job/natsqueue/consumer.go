@@ -77,6 +77,7 @@ func (k *Consumer) join(ctx context.Context) error {
 		return fmt.Errorf("setting Weights: %w", err)
 	}
 	k.fetch.js, k.fetch.onError, k.fetch.ctx, k.fetch.handoff = k.q.js, k.q.cfg.OnError, k.ctx, make(chan jetstream.Msg)
+	k.fetch.awake = make(chan struct{}, 1)
 	k.fetch.healer = &healer{jobs: k.q.streams.jobs, remake: func(ctx context.Context, queue string, p job.Priority) error {
 		_, err := k.q.ensureLane(ctx, queue, p, false)
 		return err

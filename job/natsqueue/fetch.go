@@ -18,9 +18,14 @@ import (
 // errClosed: the consumer left the queue.
 var errClosed = errors.New("consumer closed")
 
-// parkTime is how long the server holds one pull open. The server alone ends the pull: a pull that is taken back could lose
-// a message that is on its way.
-const parkTime = 1500 * time.Millisecond
+const (
+	// parkTime is how long the server holds one pull open. The server alone ends the pull: a pull that is taken back could
+	// lose a message that is on its way. A worker that stops waits for it.
+	parkTime = 1500 * time.Millisecond
+	// askEvery is how often a worker without jobs asks its lanes anew, in their order. That finds a job whose pull got lost
+	// with its server, and one of a priority that waits behind another.
+	askEvery = 4 * parkTime
+)
 
 // giveBackTime bounds the attempts to return a message for which no slot waits.
 const giveBackTime = 5 * time.Second
@@ -32,8 +37,8 @@ type lane struct {
 	consumer jetstream.Consumer
 	pulls    string // subject of its pulls
 	weight   int
-	credit   int // of the smooth weighted round robin
-	out      int // pulls that wait at the server for this process
+	credit   int  // of the smooth weighted round robin
+	pulled   bool // a pull waits at the server for this process
 }
 
 // weights of the priorities: while all have jobs, one of twelve turns is low's.
@@ -44,19 +49,23 @@ func weightOf(queues map[string]int, queue string, p job.Priority) int {
 	return max(1, queues[queue]) * weights[p]
 }
 
-// fetcher gets messages from the lanes of one worker: one message for each slot that waits, none ahead.
+// fetcher gets messages from the lanes of one worker: one message for each slot that waits, none ahead. While no job comes,
+// one pull waits at each lane for all slots together: sixteen idle slots, each with pulls of its own, made 40 requests a
+// second. The slot that gets a message wakes the next one, which then asks the lanes in their order.
 type fetcher struct {
 	js      *jsconn.Conn
 	onError func(error)
 	ctx     context.Context // ends with the consumer
 	wg      sync.WaitGroup
 	handoff chan jetstream.Msg // from a pull to a waiting slot
+	awake   chan struct{}      // holds one wish that a waiting slot ask the lanes
 	healer  *healer
 
 	mu      sync.Mutex
 	lanes   []*lane
-	waiting int   // slots that wait for a pull
-	fatal   error // why nothing can be fetched at all
+	waiting int       // slots that wait for a pull
+	asked   time.Time // when a slot last asked the lanes
+	fatal   error     // why nothing can be fetched at all
 	closed  bool
 }
 
@@ -71,6 +80,7 @@ func (f *fetcher) take(ctx context.Context) (jetstream.Msg, error) {
 		msg, err := fetchNow(l)
 		if msg != nil {
 			f.charge(order[:i], l)
+			f.wake()
 			return msg, nil
 		}
 		if err != nil {
@@ -97,6 +107,7 @@ func (f *fetcher) order(ctx context.Context) ([]*lane, error) {
 	if f.fatal != nil {
 		return nil, f.fatal
 	}
+	f.asked = time.Now()
 	order := slices.Clone(f.lanes)
 	slices.SortStableFunc(order, func(a, b *lane) int {
 		return cmp.Or((b.credit+b.weight)-(a.credit+a.weight), b.weight-a.weight)
@@ -176,53 +187,94 @@ func (f *fetcher) end(l *lane, err error) error {
 	return f.fatal
 }
 
-// park waits at every lane at once, so that an idle worker starts a job of any priority without delay. It takes the first
-// message. The pulls that are left over end by their expiry. A message that they still bring goes to another waiting slot,
-// or back to the queue at once and unclaimed.
+// park waits at every lane at once, so that an idle worker starts a job of any priority without delay. It returns the first
+// message, or nothing when it is time to ask the lanes. The pulls that are left over end by their expiry. A message that
+// they still bring goes to another waiting slot, or back to the queue at once and unclaimed.
 func (f *fetcher) park(ctx context.Context) (jetstream.Msg, error) {
+	f.arrive()
+	defer f.depart()
+	for rest := askEvery; rest > 0; rest = f.untilAsking() {
+		t := time.NewTimer(rest)
+		select {
+		case msg := <-f.handoff:
+			t.Stop()
+			return msg, nil
+		case <-f.awake:
+			t.Stop()
+			return nil, nil
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return nil, context.Cause(ctx)
+		case <-f.ctx.Done():
+			t.Stop()
+			return nil, errClosed
+		}
+	}
+	return nil, nil
+}
+
+// arrive counts one more slot that waits, and sees to it that a pull waits at every lane.
+func (f *fetcher) arrive() {
 	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.waiting++
 	for _, l := range f.lanes {
-		if l.out < f.waiting && !f.closed {
-			l.out++
+		if !l.pulled && !f.closed {
+			l.pulled = true
 			f.wg.Go(func() { f.pull(l) })
 		}
 	}
-	f.mu.Unlock()
-	defer func() {
-		f.mu.Lock()
-		f.waiting--
-		f.mu.Unlock()
-	}()
-	// After a while all lanes are asked anew, in their order. That finds a job whose pull got lost with its server, and
-	// one of a priority that waits behind another.
-	t := time.NewTimer(4 * parkTime)
-	defer t.Stop()
-	select {
-	case msg := <-f.handoff:
-		return msg, nil
-	case <-t.C:
-		return nil, nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	case <-f.ctx.Done():
-		return nil, errClosed
+}
+
+func (f *fetcher) depart() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.waiting--
+	if f.waiting == 0 {
+		select {
+		case <-f.awake: // the wish was this slot's
+		default:
+		}
 	}
 }
 
-// pull keeps one pull open at l until it served a slot, or there are more pulls than slots.
+// untilAsking is how long the lanes need not be asked: one waiting slot asks for all of them.
+func (f *fetcher) untilAsking() time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.fatal != nil {
+		return 0 // every slot has to hear of it
+	}
+	rest := askEvery - time.Since(f.asked)
+	if rest <= 0 {
+		f.asked = time.Now() // this slot is about to ask
+	}
+	return rest
+}
+
+// wake has a waiting slot ask the lanes, if there is one: where a message came from there may be more.
+func (f *fetcher) wake() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.waiting == 0 {
+		return
+	}
+	select {
+	case f.awake <- struct{}{}:
+	default:
+	}
+}
+
+// pull keeps a pull open at l until a message came, or no slot waits. After a message the slots that still wait ask the
+// lanes in their order first: a lane that only has pulls would be served more often than its weight says.
 func (f *fetcher) pull(l *lane) {
-	served := false
-	for !f.enough(l, served) {
+	for f.wanted(l) {
 		batch, err := l.consumer.Fetch(1, jetstream.FetchMaxWait(parkTime))
 		if err == nil {
 			for msg := range batch.Messages() {
-				select {
-				case f.handoff <- msg:
-					served = true
-				default:
-					f.giveBack(f.ctx, msg)
-				}
+				f.deliver(l, msg)
+				return
 			}
 			err = batch.Error()
 		}
@@ -232,16 +284,26 @@ func (f *fetcher) pull(l *lane) {
 	}
 }
 
-// enough reports whether a pull of l is one too many, and then no longer counts it. A pull that served a slot is one too
-// many: the slot may still be counted as waiting.
-func (f *fetcher) enough(l *lane, served bool) bool {
+// wanted reports whether a slot waits for a pull of l. If none does, the next one that waits makes a pull.
+func (f *fetcher) wanted(l *lane) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.closed || f.fatal != nil || served || l.out > f.waiting {
-		l.out--
-		return true
+	l.pulled = !f.closed && f.fatal == nil && f.waiting > 0
+	return l.pulled
+}
+
+// deliver hands what a pull of l brought to a waiting slot, or back. The pull is over before that: a slot that begins to
+// wait after it makes a new one, and one that waits already is woken, and makes it when it waits again.
+func (f *fetcher) deliver(l *lane, msg jetstream.Msg) {
+	f.mu.Lock()
+	l.pulled = false
+	f.mu.Unlock()
+	select {
+	case f.handoff <- msg:
+	default:
+		f.giveBack(f.ctx, msg)
 	}
-	return false
+	f.wake()
 }
 
 // giveBack returns an unclaimed message at no cost. If that gets lost, the message comes back after AckWait.

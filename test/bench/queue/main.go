@@ -3,6 +3,7 @@
 // run. No engine is needed. Run: make bench-queue
 //
 //	list    a list of many jobs | one read for each job, its result inside
+//	idle    requests a second of a worker without jobs, by its number of slots
 package main
 
 import (
@@ -24,8 +25,8 @@ import (
 )
 
 func main() {
-	only := flag.String("only", "", "one section: list")
-	sizes := flag.String("jobs", "", "numbers of jobs, separated by commas (default: 10000,100000 for list)")
+	only := flag.String("only", "", "one section: list, idle")
+	sizes := flag.String("n", "", "numbers of jobs or of slots, separated by commas (default: 10000,100000 for list; 1,16,64 for idle)")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -42,6 +43,7 @@ func run(ctx context.Context, only, sizes string) error {
 		run   func(context.Context, []int) error
 	}{
 		{"list", []int{10_000, 100_000}, benchList},
+		{"idle", []int{1, 16, 64}, benchIdle},
 	} {
 		if only != "" && only != s.name {
 			continue
