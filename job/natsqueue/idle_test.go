@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"slipway/internal/pause"
 	"slipway/job"
 	"slipway/test/eventually"
 )
@@ -41,7 +42,7 @@ func TestIdleSlots(t *testing.T) {
 	_, stop := b.wait("w1", 16)
 	defer stop()
 	const during = 8 * time.Second
-	time.Sleep(during / 4) // all slots have asked once
+	pause.For(t.Context(), during/4) // all slots have asked once
 	count := func() int {
 		n, _, err := pulls.Pending()
 		if err != nil {
@@ -50,7 +51,7 @@ func TestIdleSlots(t *testing.T) {
 		return n
 	}
 	before := count()
-	time.Sleep(during)
+	pause.For(t.Context(), during)
 	// Three lanes, each held open by a pull of 1.5 s, and asked once in 6 s. A slow machine asks less often.
 	if got := count() - before; got > 30 {
 		t.Errorf("idle requests within %s: got %d, want about 20", during, got)
@@ -65,7 +66,7 @@ func TestBurstOnIdleSlots(t *testing.T) {
 	leases, stop := b.wait("w1", n)
 	defer stop()
 	for range 3 { // idle at first, busy at last
-		time.Sleep(100 * time.Millisecond)
+		pause.For(t.Context(), 100*time.Millisecond)
 		for range n / 4 {
 			b.submit(makeJob())
 		}

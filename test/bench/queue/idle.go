@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"slipway/internal/pause"
 	"slipway/job/natsqueue"
 )
 
@@ -41,12 +42,16 @@ func idleOf(ctx context.Context, slots int) error {
 	for range slots {
 		wg.Go(func() { _, _ = consumer.Next(waiting) }) // no job comes
 	}
-	time.Sleep(3 * time.Second) // all slots have asked once
+	if !pause.For(ctx, 3*time.Second) { // all slots have asked once
+		return context.Cause(ctx)
+	}
 	before, err := r.received()
 	if err != nil {
 		return err
 	}
-	time.Sleep(idleFor)
+	if !pause.For(ctx, idleFor) {
+		return context.Cause(ctx)
+	}
 	after, err := r.received()
 	if err != nil {
 		return err
