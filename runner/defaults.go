@@ -72,7 +72,7 @@ func DefaultName() string {
 	return nameOn(host) + "-" + strings.ToLower(rand.Text()[:8])
 }
 
-// nameOn is the part of a made-up name that a person recognises the host by.
+// nameOn is the part of a made-up name that a person knows the host by.
 func nameOn(host string) string {
 	host, _, _ = strings.Cut(strings.ToLower(host), ".")
 	clean := strings.Map(func(r rune) rune {

@@ -33,6 +33,26 @@ func TestEvents_Order(t *testing.T) {
 	})
 }
 
+// TestEvents_NoWorkspace: what a job does not have is no phase of it.
+func TestEvents_NoWorkspace(t *testing.T) {
+	t.Parallel()
+	scenario(t, func(b *bundle) {
+		b.cfg.Store = nil
+		l := b.do(&job.Job{Inputs: []job.Input{{Path: "f", Content: ptr("say a")}}, Steps: []job.Step{{Read: "f"}}})
+		b.want(l, job.Succeeded, "")
+		if n := b.seen.get("phase push_workspace"); n != 0 {
+			t.Errorf("phase push_workspace was observed %d times, want none", n)
+		}
+		l = b.do(jobOf(run("say a")))
+		b.want(l, job.Succeeded, "")
+		for _, kind := range l.kinds() {
+			if strings.Contains(kind, "workspace") {
+				t.Errorf("got the event %q for a job without a workspace", kind)
+			}
+		}
+	})
+}
+
 func TestEvents_Retry(t *testing.T) {
 	t.Parallel()
 	scenario(t, func(b *bundle) {

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -112,6 +113,19 @@ func TestSetup(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestSettle_MessageIsBounded(t *testing.T) {
+	t.Parallel()
+	scenario(t, func(b *bundle) {
+		b.boxes.prepare = func(context.Context) error {
+			return fmt.Errorf("%w: %s", container.ErrImageNotFound, strings.Repeat("x", 1<<20))
+		}
+		r := b.want(b.do(jobOf(run("say a"))), job.Errored, job.ReasonImageNotFound)
+		if n := len(r.Message); n > maxMessage || n < maxMessage/2 {
+			t.Errorf("got a message of %d bytes, want up to %d", n, maxMessage)
+		}
+	})
 }
 
 func TestRemoval_Persists(t *testing.T) {

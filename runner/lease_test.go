@@ -252,14 +252,22 @@ func TestHold_StopIsNoFailedHeartbeat(t *testing.T) {
 	t.Parallel()
 	scenario(t, func(b *bundle) {
 		l := newLease(b, jobOf(run("say a")))
-		l.extend = hang
 		timing := job.DefaultTiming()
+		l.extend = func(ctx context.Context) error {
+			if l.heartbeats() > 1 {
+				return hang(ctx)
+			}
+			return nil
+		}
 		h := startHold(b.t.Context(), l, timing, time.Now(), b.seen)
-		pass(timing.Heartbeat + time.Second) // the first extension is on its way
+		pass(2*timing.Heartbeat + time.Second) // the second extension is on its way
 		h.stop()
 		h.release()
-		if got := b.seen.get("heartbeat"); l.heartbeats() != 1 || got != 0 {
-			t.Errorf("got %d extensions, and told of %d; want one that nobody is told of", l.heartbeats(), got)
+		if got := b.seen.get("heartbeat"); l.heartbeats() != 2 || got != 1 {
+			t.Errorf("got %d extensions, and told of %d; want two, and told of the first", l.heartbeats(), got)
+		}
+		if h.ctx.Err() == nil {
+			t.Error("the contexts of a hold that was released go on")
 		}
 	})
 }

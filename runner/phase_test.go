@@ -38,7 +38,7 @@ func TestPhase_Limit(t *testing.T) {
 				if tt.ends > 0 {
 					defer time.AfterFunc(tt.ends, cancel).Stop()
 				}
-				err := phase{limit: limit, do: func(context.Context) error { time.Sleep(tt.takes); return tt.err }}.run(ctx)
+				err := phase{limit: limit, do: func(context.Context) error { pass(tt.takes); return tt.err }}.run(ctx)
 				if !errors.Is(err, tt.err) || errors.Is(err, limit) != tt.limited {
 					t.Errorf("got %v, want %v, and the limit blamed: %v", err, tt.err, tt.limited)
 				}

@@ -44,6 +44,22 @@ func TestRecord(t *testing.T) {
 	}
 }
 
+// TestRecord_Order: once a result did not fit, no later one goes before it, however small.
+func TestRecord_Order(t *testing.T) {
+	t.Parallel()
+	r := record{room: 4 << 10}
+	for i, size := range []int{1 << 10, 8 << 10, 1, 1, 1} {
+		r.add(job.StepResult{Index: i, Output: job.Output{Head: strings.Repeat("x", size)}}, "")
+	}
+	last := -1
+	for _, s := range r.all() {
+		if s.Index <= last {
+			t.Errorf("result %d comes after %d", s.Index, last)
+		}
+		last = s.Index
+	}
+}
+
 // TestRecord_LogKeys: a key that comes into a result later has its room.
 func TestRecord_LogKeys(t *testing.T) {
 	t.Parallel()
