@@ -161,7 +161,7 @@ func TestSpool_NoFile(t *testing.T) {
 func TestSlug(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
-		"Build": "build", "run the tests!": "run-the-tests", "../../etc": "etc", "é": "step", "": "step", "take 9, of 0": "take-9-of-0",
+		"Build": "build", "run the tests!": "run-the-tests", "../../etc": "etc", "é": "step", "": "step", "take 9 of 0": "take-9-of-0",
 		strings.Repeat("a", 60): strings.Repeat("a", 40),
 	} {
 		if got := slug(in); got != want {
