@@ -167,7 +167,9 @@ func (k *Consumer) judge(ctx context.Context, id job.ID, rec *record) (action, *
 // ownerAlive reports whether the owner of rec lives, and works on this very claim.
 func (k *Consumer) ownerAlive(ctx context.Context, id job.ID, rec *record) (bool, error) {
 	if rec.Owner == k.cfg.Worker {
-		return false, nil // a living lease of this worker would have adopted the token; reserve admits one claim at a time
+		// A living lease of this process would have adopted the token, and reserve admits one claim at a time. The boxes of
+		// the process before may outlive it for a while.
+		return rec.Boot != k.boot && time.Since(k.presence.tookOver) < k.q.cfg.Timing.DeadMan, nil
 	}
 	// A server that was away delivers the tokens in work again, and has lost the entries of the living workers. Until a
 	// lease has passed, the owner may be as alive as this worker.

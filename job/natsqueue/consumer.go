@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -38,7 +39,7 @@ type Consumer struct {
 	fetch    fetcher
 	presence *presence
 	mover    jetstream.ConsumeContext
-	unsub    func() error // from cancels
+	unsub    func() error // from cancels and namesakes
 
 	mu      sync.Mutex
 	running map[job.ID]*lease
@@ -93,13 +94,14 @@ func (k *Consumer) join(ctx context.Context) error {
 		}
 	}
 	k.presence = newPresence(k)
-	if err := k.presence.claimName(ctx); err != nil {
+	if err := k.listen(); err != nil { // before the name is claimed: a namesake that finds the name taken asks this process
 		return err
 	}
-	if err := k.listen(); err != nil {
-		return err
+	err := k.presence.claimName(ctx)
+	if err == nil {
+		err = k.startMover(ctx)
 	}
-	if err := k.startMover(ctx); err != nil {
+	if err != nil {
 		_ = k.unsub()
 		return err
 	}
@@ -114,9 +116,15 @@ type control struct {
 	Mode job.CancelMode `json:"mode"`
 }
 
-// listen takes cancels. A lost one does no harm: each Extend reads the record.
+// listen takes cancels, and answers a process that wants this one's name. A lost cancel does no harm: each Extend reads the
+// record.
 func (k *Consumer) listen() error {
-	sub, err := k.q.js.Core().Subscribe(k.q.names.control(k.cfg.Worker), func(m *nats.Msg) {
+	core, n := k.q.js.Core(), k.q.names
+	alive, err := core.Subscribe(n.process(k.cfg.Worker, k.boot), func(m *nats.Msg) { _ = m.Respond(nil) })
+	if err != nil {
+		return fmt.Errorf("listen for namesakes: %w", err)
+	}
+	cancels, err := core.Subscribe(n.control(k.cfg.Worker), func(m *nats.Msg) {
 		var ctl control
 		if json.Unmarshal(m.Data, &ctl) != nil {
 			return
@@ -126,9 +134,10 @@ func (k *Consumer) listen() error {
 		}
 	})
 	if err != nil {
+		_ = alive.Unsubscribe()
 		return fmt.Errorf("listen for cancels: %w", err)
 	}
-	k.unsub = sub.Unsubscribe
+	k.unsub = func() error { return errors.Join(alive.Unsubscribe(), cancels.Unsubscribe()) }
 	return nil
 }
 

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"time"
 
@@ -84,17 +86,19 @@ func parseWorker(data []byte) *WorkerInfo {
 // presence publishes that one worker is alive, and what it runs.
 type presence struct {
 	js          *jsconn.Conn
+	names       names
 	workers     workers
 	ttl         time.Duration
 	self        WorkerInfo // without the running list
 	progressing func() []RunningJob
 	changed     chan struct{} // the running list changed
+	tookOver    time.Time     // when the entry of a dead process was replaced; zero: there was none
 	onError     func(error)
 }
 
 func newPresence(k *Consumer) *presence {
 	return &presence{
-		js: k.q.js, workers: k.q.workers, ttl: k.q.cfg.workerTTL(), progressing: k.progressing,
+		js: k.q.js, names: k.q.names, workers: k.q.workers, ttl: k.q.cfg.workerTTL(), progressing: k.progressing,
 		self: WorkerInfo{
 			Name: k.cfg.Worker, Boot: k.boot, StartedAt: time.Now().UTC(), Queues: k.cfg.Queues, Slots: k.cfg.Slots, Version: k.cfg.Version,
 		},
@@ -102,13 +106,13 @@ func newPresence(k *Consumer) *presence {
 	}
 }
 
-// claimName makes sure that no other process goes by this worker's name. A living process renews its entry four times in a
-// ttl. So an entry that stays the same for a ttl belongs to a dead process, and is replaced if the server, which may be
-// busy, has not removed it yet.
+// claimName makes sure that no other process goes by this worker's name. The process of an entry is asked whether it lives.
+// If that can't be told, it is waited for: a living process renews its entry four times in a ttl. So an entry that stays
+// the same for a ttl belongs to a dead process, and is replaced if the server, which may be busy, has not removed it yet.
 func (p *presence) claimName(ctx context.Context) error {
 	var seen uint64
 	var since time.Time // of the first look at the entry
-	for {
+	for asked := ""; ; {
 		w, seq, err := p.workers.get(ctx, p.self.Name)
 		if err != nil {
 			return err
@@ -122,9 +126,17 @@ func (p *presence) claimName(ctx context.Context) error {
 				return err
 			}
 			// Another process was faster, or the entry expired just now: look again after the pause.
+		case asked != w.Boot:
+			asked = w.Boot
+			switch err := p.ask(ctx, w.Boot); {
+			case err == nil:
+				return inUse(w)
+			case errors.Is(err, nats.ErrNoResponders):
+				seen, since, p.tookOver = seq, time.Time{}, time.Now() // as if it had stayed the same for long enough
+			}
+			continue
 		case seen != 0 && seq != seen:
-			return hint.With(fmt.Errorf("the name is in use by another process, started %s", w.StartedAt.Format(time.RFC3339)),
-				"give each worker a name of its own (setting Worker)")
+			return inUse(w)
 		case seen == 0:
 			seen, since = seq, time.Now()
 		}
@@ -133,6 +145,30 @@ func (p *presence) claimName(ctx context.Context) error {
 		}
 	}
 }
+
+func inUse(w *WorkerInfo) error {
+	return hint.With(fmt.Errorf("the name is in use by another process, started %s", w.StartedAt.Format(time.RFC3339)),
+		"give each worker a name of its own (setting Worker)")
+}
+
+// askTime bounds the question whether a process lives.
+const askTime = time.Second
+
+// ask asks a process of this worker's name whether it lives. It returns nil if the process answers, nats.ErrNoResponders if
+// no such process is connected, and another error if that can't be told: a process that hangs does not answer, and an
+// account may lack the right to ask or to answer.
+func (p *presence) ask(ctx context.Context, boot string) error {
+	if !bootName.MatchString(boot) {
+		return fmt.Errorf("boot %.40q of worker %s is no name", boot, p.self.Name)
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	_, err := p.js.Core().RequestWithContext(ctx, p.names.process(p.self.Name, boot), nil)
+	return err
+}
+
+// bootName is what rand.Text makes.
+var bootName = regexp.MustCompile(`^[A-Z2-7]+$`)
 
 // keep publishes the worker's entry again and again, and at once when the running list changes.
 func (p *presence) keep(ctx context.Context) {

@@ -68,6 +68,9 @@ func (n names) event(worker string, id job.ID, gen int) string {
 
 func (n names) anyEvent(id job.ID) string { return fmt.Sprintf("%s.E.*.%s.*", n, id) }
 
+// process is what one process of a worker's name answers on.
+func (n names) process(worker, boot string) string { return fmt.Sprintf("%s.C.%s.%s", n, worker, boot) }
+
 func (n names) control(worker string) string { return fmt.Sprintf("%s.C.%s", n, worker) }
 
 // parseLane splits <prefix>.J.<queue>.<priority>.<id>, and <prefix>.D.due.<queue>.<priority>.<id>

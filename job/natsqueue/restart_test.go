@@ -180,3 +180,45 @@ func (h *holder) stop() bool {
 	<-h.done
 	return h.fenced
 }
+
+// TestGivenBackBeforeAStop: a job that was given back right before the server stopped is handed out once it is there again,
+// not after AckWait.
+func TestGivenBackBeforeAStop(t *testing.T) {
+	t.Parallel()
+	r := startRestartable(t)
+	b := setupOn(t, r, func(c *natsqueue.Config) { c.Timing = job.DefaultTiming() })
+	id := b.submit(makeJob())
+	w := b.join(t, "w1")
+	l := b.mustNext(w)
+	w.Kill() // it takes no job any more
+	if err := l.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.restart(0)
+	if d := b.mustNext(b.join(t, "w2")).Delivery(); d.ID != id || d.Attempt != 2 || d.Counts != (job.Counts{}) {
+		t.Errorf("delivery: got %+v, want the second attempt of %s, at no cost", d, id)
+	}
+}
+
+// TestRestartOfAKilledWorker: a worker that was killed comes back under its name at once, and takes what waits. Its entry
+// stays for DeadMan, which it waited for.
+func TestRestartOfAKilledWorker(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(c *natsqueue.Config) { c.Timing = job.DefaultTiming() })
+	lost := b.submit(makeJob())
+	w := b.join(t, "w1")
+	l := b.mustNext(w)
+	w.Kill()
+	began := time.Now()
+	waits := b.submit(makeJob())
+	again := b.join(t, "w1")
+	if d := b.mustNext(again).Delivery(); d.ID != waits {
+		t.Errorf("delivery: got %s, want %s", d.ID, waits)
+	}
+	if took, limit := time.Since(began), b.cfg.Timing.DeadMan/2; took > limit {
+		t.Errorf("the next process had its first job after %s, want it at once", took)
+	}
+	// The box of the process before may still run. So a second token of its job starts none beside it.
+	b.publish(b.token(lost), l.Delivery().Spec)
+	b.nothing(again, time.Second)
+}

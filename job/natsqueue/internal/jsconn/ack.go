@@ -17,13 +17,11 @@ func (c *Conn) Ack(ctx context.Context, msg jetstream.Msg) error {
 	return c.answerToken(ctx, "acknowledge", msg, "+ACK")
 }
 
-// Nak puts the message back, to be handed out after delay.
+// Nak puts the message back, to be handed out after delay. It always names a delay: the server stores when a delay ends, but
+// keeps in memory alone that a message without one is to be handed out. A job that was given back while the server stopped
+// came after AckWait.
 func (c *Conn) Nak(ctx context.Context, msg jetstream.Msg, delay time.Duration) error {
-	answer := "-NAK"
-	if delay > 0 {
-		answer = fmt.Sprintf(`-NAK {"delay": %d}`, delay.Nanoseconds())
-	}
-	return c.answerToken(ctx, "give back", msg, answer)
+	return c.answerToken(ctx, "give back", msg, fmt.Sprintf(`-NAK {"delay": %d}`, max(1, delay.Nanoseconds())))
 }
 
 func (c *Conn) answerToken(ctx context.Context, op string, msg jetstream.Msg, answer string) error {
