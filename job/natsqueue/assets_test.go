@@ -28,7 +28,7 @@ func TestSetupTwiceAndUpdate(t *testing.T) {
 	}
 	_, js := b.raw()
 	s := b.stream("JOBS")
-	if cfg := s.CachedInfo().Config; cfg.MaxMsgs != 7 || !cfg.DenyPurge || cfg.Discard != jetstream.DiscardNew || cfg.Retention != jetstream.WorkQueuePolicy {
+	if cfg := s.CachedInfo().Config; cfg.MaxMsgs != 7+1 || !cfg.DenyPurge || cfg.Discard != jetstream.DiscardNew || cfg.Retention != jetstream.WorkQueuePolicy {
 		t.Errorf("JOBS: got %+v", cfg)
 	}
 	if err := s.Purge(t.Context()); err == nil {
@@ -98,8 +98,8 @@ func TestSetupOvertaken(t *testing.T) {
 		}}
 	})
 	info, err := b.conn.JobsInfo(t.Context())
-	if err != nil || !overtaken || info.Config.MaxMsgs != 9 {
-		t.Errorf("JOBS: got %+v, %v, overtaken %t, want the limit of the faster one, 9", info, err, overtaken)
+	if err != nil || !overtaken || info.Config.MaxMsgs != 9+1 {
+		t.Errorf("JOBS: got %+v, %v, overtaken %t, want the limit of the faster one, 9 and the first message", info, err, overtaken)
 	}
 }
 
@@ -112,7 +112,7 @@ func TestSetupKeepsLimits(t *testing.T) {
 	for name, change := range map[string]func(*jetstream.StreamConfig){
 		"EVENTS":  func(c *jetstream.StreamConfig) { c.MaxAge, c.MaxBytes = 7*24*time.Hour, -1 },
 		"RESULTS": func(c *jetstream.StreamConfig) { c.MaxAge = 168 * time.Hour },
-		"JOBS":    func(c *jetstream.StreamConfig) { c.MaxMsgs = 2_000_000 },
+		"JOBS":    func(c *jetstream.StreamConfig) { c.MaxMsgs = 2_000_001 }, // the first message counts
 		"SCHED":   func(c *jetstream.StreamConfig) { c.MaxBytes = 1 << 30 }, // no setting of ours
 	} {
 		cfg := b.stream(name).CachedInfo().Config

@@ -89,7 +89,7 @@ func (c *Conn) compareLimits(have, want jetstream.StreamConfig) []Limit {
 		have, want int64
 		show       func(int64) string
 	}{
-		{have.MaxMsgs, want.MaxMsgs, func(n int64) string { return strconv.FormatInt(n, 10) }},
+		{have.MaxMsgs, want.MaxMsgs, func(n int64) string { return strconv.FormatInt(n-floorMsgs, 10) }},
 		{have.MaxBytes, want.MaxBytes, size.Format},
 		{int64(have.MaxAge), int64(want.MaxAge), func(n int64) string { return time.Duration(n).String() }},
 	} {

@@ -47,7 +47,7 @@ func TestListOfManyPages(t *testing.T) {
 	eventually.True(t, b.bound(20*time.Second), "all messages are stored", func() bool {
 		_, js := b.raw()
 		records, err := js.Stream(t.Context(), "KV_"+b.cfg.Prefix+"-jobs")
-		return err == nil && records.CachedInfo().State.Msgs == n/2 && b.stream("JOBS").CachedInfo().State.Msgs == n/2
+		return err == nil && records.CachedInfo().State.Msgs == n/2 && len(b.stored("JOBS", b.cfg.Prefix+".J.>")) == n/2
 	})
 	slices.Reverse(want)
 	got, states := list(t, b.conn.Client(), job.ListQuery{Limit: 10 * n})

@@ -36,6 +36,9 @@ func (n names) token(queue string, priority job.Priority, id job.ID) string {
 	return fmt.Sprintf("%s.J.%s.%s.%s", n, queue, priority, id)
 }
 
+// floor is a subject of JOBS that is in no lane: no queue's name can be an underscore.
+func (n names) floor() string { return string(n) + ".J._._._" }
+
 func (n names) anyToken(id job.ID) string { return fmt.Sprintf("%s.J.*.*.%s", n, id) }
 
 func (n names) wait(id job.ID, gen int, fence uint64) string {

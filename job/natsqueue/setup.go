@@ -2,13 +2,16 @@ package natsqueue
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"slipway/internal/hint"
 	"slipway/job"
+	"slipway/job/natsqueue/internal/jsconn"
 )
 
 // maxWaiting is how many pulls of the fleet's free slots may wait at one lane. The server drops a pull above it, so it is
@@ -25,6 +28,9 @@ func (c *Conn) Setup(ctx context.Context) error {
 		if err := c.js.Stream(want.Name).Ensure(ctx, want); err != nil {
 			return err
 		}
+	}
+	if err := c.ensureFloor(ctx); err != nil {
+		return err
 	}
 	for _, q := range c.cfg.Queues {
 		for _, p := range priorities {
@@ -58,7 +64,7 @@ func layout(n names, cfg Config) []jetstream.StreamConfig {
 		with(n.jobs(), string(n)+".J.*.*.*", func(s *jetstream.StreamConfig) {
 			s.Description = "one token for each job that waits or runs"
 			s.Retention, s.Discard, s.DenyPurge = jetstream.WorkQueuePolicy, jetstream.DiscardNew, true
-			s.MaxMsgs, s.MaxBytes = cfg.MaxJobs, cfg.MaxJobBytes
+			s.MaxMsgs, s.MaxBytes = cfg.MaxJobs+floorMsgs, cfg.MaxJobBytes
 		}),
 		with(n.sched(), string(n)+".D.>", func(s *jetstream.StreamConfig) {
 			s.Description = "jobs that wait for a time"
@@ -78,6 +84,26 @@ func layout(n names, cfg Config) []jetstream.StreamConfig {
 		keyValue(n.records(), "where each job stands"),
 		keyValue(n.workers(), "which workers are alive, and what they run"),
 	}
+}
+
+// floorMsgs is how many messages of JOBS are no tokens.
+const floorMsgs = 1
+
+// ensureFloor has JOBS begin with a message that stays. For a pull from the very first message of a stream, the server looks
+// through the subjects of all messages; from any other place on it looks at the next message. With 100,000 jobs waiting and
+// none in flight a pull took 3 ms, with a million 90 ms. A queue without the message works, only slower: so an account
+// without the right, and a queue that is full, go without.
+func (c *Conn) ensureFloor(ctx context.Context) error {
+	have, err := c.streams.jobs.Last(ctx, c.names.floor())
+	if err == nil && have == nil {
+		msg := nats.NewMsg(c.names.floor())
+		msg.Header.Set("Slipway-Note", "keep this message: it stands for no job, and keeps a long queue fast")
+		err = c.js.EnsureCreated(ctx, "put the first message into "+c.streams.jobs.Name(), msg)
+	}
+	if _, denied := errors.AsType[*PermissionError](err); denied || jsconn.IsFull(err) {
+		return nil
+	}
+	return err
 }
 
 // laneConfig sets no MaxDeliver, since attempts are counted in the record; no

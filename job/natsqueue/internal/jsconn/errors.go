@@ -57,6 +57,7 @@ const (
 	codeNoResources       = jetstream.ErrorCode(10023) // the server's store limit
 	codeStoreFailed       = jetstream.ErrorCode(10077) // the stream's own limit
 	codeNoSuchSequence    = jetstream.ErrorCode(10057) // the message to delete is not there
+	codeSequenceNotFound  = jetstream.ErrorCode(10043) // the same, with older messages before it
 )
 
 func apiCode(err error) jetstream.ErrorCode {
@@ -83,7 +84,11 @@ func IsFull(err error) bool {
 }
 
 func isMissing(err error) bool {
-	return errors.Is(err, jetstream.ErrMsgNotFound) || apiCode(err) == jetstream.JSErrCodeMessageNotFound || apiCode(err) == codeNoSuchSequence
+	switch apiCode(err) {
+	case jetstream.JSErrCodeMessageNotFound, codeNoSuchSequence, codeSequenceNotFound:
+		return true
+	}
+	return errors.Is(err, jetstream.ErrMsgNotFound)
 }
 
 // Transient reports whether the same call may work a moment later: the server did not answer, or it answered "not now".
