@@ -16,7 +16,6 @@ import (
 	"slipway/cmd/internal/cli"
 	"slipway/cmd/internal/exit"
 	"slipway/cmd/internal/sanitize"
-	"slipway/cmd/internal/watch"
 	"slipway/job"
 )
 
@@ -105,39 +104,4 @@ func (a *app) passOver(err error) bool {
 	}
 	fmt.Fprintln(a.sys.Err, sanitize.Line(err.Error()))
 	return true
-}
-
-func newLogs(a *app) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "logs ID", Short: "Show what a job printed", Args: cli.OneArg("ID"),
-		Long: `logs shows the events of a job that are still kept, its output among them. Like run, it writes
-the job's stdout to stdout and the rest to stderr. With -f it goes on until the job ends,
-and ends with the exit code of its outcome; an interrupt leaves the job alone.
-With --output json the lines are those of submit run -o json, the result only with -f.`,
-		Example: "  submit logs -f 01JF8ZQ3K4M5N6P7Q8R9S0T1V2",
-	}
-	follow := cmd.Flags().BoolP("follow", "f", false, "go on until the job ends")
-	output := cli.AddOutput(cmd)
-	raw := cmd.Flags().Bool("raw", false, "pass the job's output on as it is, escape sequences included")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		ids, err := cli.ParseIDs(args)
-		if err != nil {
-			return err
-		}
-		return a.withClient(cmd, func(ctx context.Context, c job.Client) error {
-			if _, err := c.Status(ctx, ids[0]); err != nil {
-				return explainUnknown(err)
-			}
-			p := a.sys.Printer(*output, *raw)
-			if !*follow {
-				return watch.Stored(ctx, c, ids[0], p)
-			}
-			r, err := watch.Job(ctx, c, ids[0], p)
-			if err != nil {
-				return fmt.Errorf("logs of %s: %w", ids[0], err)
-			}
-			return exit.Silent(exit.Outcome(r.Outcome))
-		})
-	}
-	return cmd
 }

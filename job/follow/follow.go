@@ -31,9 +31,15 @@ const (
 // ended when the loop has, whatever ended it. A slow loop holds the events back; none
 // is dropped for it.
 func Job(ctx context.Context, client job.Client, id job.ID) iter.Seq2[Update, error] {
+	return After(ctx, client, id, job.Event{})
+}
+
+// After is Job for a caller who has the events up to last, from Stored or from an earlier Job: it yields those that come
+// after it, and a Gap only for what is missing since. The zero event is the beginning.
+func After(ctx context.Context, client job.Client, id job.ID, last job.Event) iter.Seq2[Update, error] {
 	return func(yield func(Update, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
-		f := start(ctx, client, id)
+		f := start(ctx, client, id, after(last))
 		stop := func() { cancel(); f.all.Wait() }
 		defer stop() // the loop may panic
 		r, err := f.relay(ctx, yield)
@@ -108,9 +114,9 @@ type outcome struct {
 }
 
 // start starts the goroutines of a run, which end with ctx.
-func start(ctx context.Context, client job.Client, id job.ID) *follower {
+func start(ctx context.Context, client job.Client, id job.ID, at position) *follower {
 	f := &follower{client: client, id: id, updates: make(chan Update), states: make(chan error), results: make(chan outcome, 1)}
-	f.all.Go(func() { defer close(f.updates); f.readEvents(ctx) })
+	f.all.Go(func() { defer close(f.updates); f.readEvents(ctx, at) })
 	f.all.Go(func() { f.probe(ctx) })
 	f.all.Go(func() {
 		r, err := Result(ctx, client, id)
@@ -171,9 +177,8 @@ func change(lost *bool, err error) Update {
 	return nil
 }
 
-// readEvents sends each event once. After a failure it calls the client again, which starts with the first event.
-func (f *follower) readEvents(ctx context.Context) {
-	var at position
+// readEvents sends each event after the position at once. After a failure it calls the client again, which starts with the first event.
+func (f *follower) readEvents(ctx context.Context, at position) {
 	for {
 		var failed error
 		for e, err := range f.client.Follow(ctx, f.id, true) {

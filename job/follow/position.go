@@ -13,6 +13,15 @@ type position struct {
 	finished            int    // the last generation whose end was yielded
 }
 
+// after is the position behind e.
+func after(e job.Event) position {
+	p := position{generation: e.Generation, attempt: e.Attempt, seq: e.Seq}
+	if e.Kind == job.EventFinished {
+		p.finished = e.Generation
+	}
+	return p
+}
+
 // next returns what to yield for e: nothing if e was yielded before or belongs to an
 // earlier attempt, else e itself, after a Gap if events before it are missing.
 //

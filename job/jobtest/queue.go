@@ -51,6 +51,7 @@ type entry struct {
 	result    *job.Result
 	results   int // how many were published in this generation: must never be more than one
 	events    []job.Event
+	evicted   int // events before these
 	letter    *job.DeadLetter
 }
 

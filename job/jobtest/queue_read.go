@@ -80,6 +80,30 @@ func (q *Queue) Published(id job.ID) int {
 	return 0
 }
 
+// Evict forgets the oldest n events of a job, all of them if it has fewer, as a queue does that keeps events for a limited time.
+func (q *Queue) Evict(id job.ID, n int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if e := q.jobs[id]; e != nil {
+		n = min(n, len(e.events))
+		e.events, e.evicted = e.events[n:], e.evicted+n
+	}
+}
+
+// since returns the events from number from on, and the number of the next one. If the last one of a decided job was
+// evicted, it is made anew from the result. The caller holds mu.
+func (e *entry) since(from int) (fresh []job.Event, next int) {
+	next = e.evicted + len(e.events)
+	fresh = slices.Clone(e.events[min(max(from-e.evicted, 0), len(e.events)):])
+	if r := e.result; e.status.State.Final() && len(e.events) == 0 && from < next {
+		fresh = append(fresh, job.Event{
+			JobID: r.JobID, Generation: r.Generation, Attempt: r.Attempt, Fence: r.Fence, Seq: 1, Time: r.FinishedAt,
+			Kind: job.EventFinished, Outcome: r.Outcome, Reason: r.Reason, Text: r.Message,
+		})
+	}
+	return fresh, next
+}
+
 // Follow yields the events of a job.
 func (q *Queue) Follow(ctx context.Context, id job.ID, wait bool) iter.Seq2[job.Event, error] {
 	return func(yield func(job.Event, error) bool) {
@@ -92,14 +116,15 @@ func (q *Queue) Follow(ctx context.Context, id job.ID, wait bool) iter.Seq2[job.
 				yield(job.Event{}, fmt.Errorf("follow job %s: %w", id, job.ErrNotFound))
 				return
 			}
-			fresh, final := slices.Clone(e.events[next:]), e.status.State.Final()
+			fresh, end := e.since(next)
+			final := e.status.State.Final()
 			q.mu.Unlock()
 			for _, ev := range fresh {
 				if !yield(ev, nil) {
 					return
 				}
 			}
-			if next += len(fresh); final || !wait {
+			if next = end; final || !wait {
 				return
 			}
 			select {

@@ -3,6 +3,7 @@ package jobtest_test
 import (
 	"context"
 	"errors"
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,7 +22,8 @@ func TestConformance(t *testing.T) {
 		q := jobtest.NewQueue(jobtest.Config{Timing: timing, CrashBudget: 1})
 		return jobtest.Harness{
 			Client: q, Timing: timing, CrashBudget: 1, Kill: q.Kill,
-			Join: func(_ testing.TB, worker string) job.Consumer { return q.Consumer(worker) },
+			Evict: func(id job.ID) { q.Evict(id, math.MaxInt) },
+			Join:  func(_ testing.TB, worker string) job.Consumer { return q.Consumer(worker) },
 		}
 	})
 }

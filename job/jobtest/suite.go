@@ -19,6 +19,8 @@ type Harness struct {
 	Join func(t testing.TB, worker string) job.Consumer
 	// Kill has a worker die without a word.
 	Kill func(worker string)
+	// Evict forgets all events of a job that are kept now.
+	Evict func(id job.ID)
 	// Timing is the queue's. AckWait should be a second or so.
 	Timing job.Timing
 	// CrashBudget is the queue's. Each death costs the suite an AckWait.

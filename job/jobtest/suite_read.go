@@ -15,6 +15,7 @@ var readTests = map[string]func(*testing.T, *suite){
 	"events come in order, up to the end":  events,
 	"follow ends without events":           followCanceled,
 	"follow spans attempts":                followAttempts,
+	"events that are not kept any more":    eventsGone,
 	"the end follows a dead worker's news": followSettled,
 	"result waits":                         resultWaits,
 	"list and status":                      list,
@@ -48,6 +49,25 @@ func (s *suite) emit(l job.Lease, events ...job.Event) {
 	s.t.Helper()
 	if err := l.Emit(s.t.Context(), events); err != nil {
 		s.t.Fatalf("Emit: %v", err)
+	}
+}
+
+// eventsGone: a reader of a job whose events are not kept any more learns that it ended, and that is all.
+func eventsGone(t *testing.T, s *suite) {
+	id := s.submit()
+	l := s.next(s.Join(t, "w1"))
+	s.emit(l, job.Event{Seq: 1, Kind: job.EventClaimed}, job.Event{Seq: 2, Kind: job.EventOutput, Data: []byte("x")})
+	s.Evict(id)
+	if all := s.follow(id, false); len(all) != 0 {
+		t.Errorf("a running job without events: got %v, want nothing", kinds(all))
+	}
+	s.commit(l)
+	s.Evict(id)
+	for _, wait := range []bool{false, true} {
+		all := s.follow(id, wait)
+		if len(all) != 1 || all[0].Kind != job.EventFinished || all[0].Outcome != job.Succeeded || all[0].Attempt != 1 {
+			t.Errorf("a decided job without events (wait %t): got %v, want the end", wait, kinds(all))
+		}
 	}
 }
 

@@ -213,6 +213,11 @@ func (b *bundle) harness() jobtest.Harness {
 			defer b.mu.Unlock()
 			b.workers[worker].Kill()
 		},
+		Evict: func(id job.ID) {
+			if err := b.stream("EVENTS").Purge(b.t.Context(), jetstream.WithPurgeSubject(b.cfg.Prefix+".E.*."+string(id)+".*")); err != nil {
+				b.t.Fatal(err)
+			}
+		},
 	}
 }
 

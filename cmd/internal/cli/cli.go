@@ -164,11 +164,14 @@ func (s System) Screen(raw bool) display.Options {
 }
 
 // Printer returns the Printer that o and raw ask for.
-func (s System) Printer(o Output, raw bool) display.Printer {
+func (s System) Printer(o Output, raw bool) display.Printer { return o.Printer(s.Screen(raw)) }
+
+// Printer returns the Printer of o with opts.
+func (o Output) Printer(opts display.Options) display.Printer {
 	if o == JSON {
-		return display.NewJSON(s.Screen(raw))
+		return display.NewJSON(opts)
 	}
-	return display.NewHuman(s.Screen(raw))
+	return display.NewHuman(opts)
 }
 
 // color follows https://no-color.org: colors on a terminal unless NO_COLOR is set.

@@ -157,6 +157,7 @@ func (p *Human) phaseEnds(at time.Time) {
 type stream struct {
 	clean sanitize.Filter
 	mid   bool // the last line that was written has no line end yet
+	at    time.Time
 }
 
 func (p *Human) output(e job.Event) {
@@ -175,6 +176,7 @@ func (p *Human) output(e job.Event) {
 			p.endLine(name, other) // both streams go to one screen
 		}
 	}
+	s.at = e.Time
 	text := e.Data
 	if !p.opts.Raw {
 		text = s.clean.Clean(text)
@@ -186,7 +188,7 @@ func (p *Human) write(w io.Writer, s *stream, text []byte) {
 	if len(text) == 0 {
 		return
 	}
-	if !p.opts.Quote {
+	if !p.opts.Quote && !p.opts.Timestamps {
 		_, _ = w.Write(text) // if the reader has gone, SIGPIPE ends the program
 		s.mid = text[len(text)-1] != '\n'
 		return
@@ -194,12 +196,28 @@ func (p *Human) write(w io.Writer, s *stream, text []byte) {
 	var out bytes.Buffer
 	for line := range bytes.Lines(text) {
 		if !s.mid {
-			out.WriteString(p.paint(dim, "  │ "))
+			out.WriteString(p.lineStart(s))
 		}
 		out.Write(line)
 		s.mid = line[len(line)-1] != '\n'
 	}
 	_, _ = w.Write(out.Bytes())
+}
+
+// lineStart is what stands before a line of output.
+func (p *Human) lineStart(s *stream) string {
+	start := ""
+	if p.opts.Quote {
+		start = p.paint(dim, "  │ ")
+	}
+	if !p.opts.Timestamps {
+		return start
+	}
+	const layout = "2006-01-02T15:04:05.000Z"
+	if s.at.IsZero() {
+		return start + fmt.Sprintf("%-*s ", len(layout), "-")
+	}
+	return start + s.at.UTC().Format(layout) + " "
 }
 
 // Flush ends the lines that are still open, when printing ends before the job does.

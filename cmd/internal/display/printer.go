@@ -31,6 +31,9 @@ type Options struct {
 	Raw bool
 	// Quote puts a bar before each line of the job's output, so that a job can't imitate a line of slipway. It has no effect with Raw.
 	Quote bool
+	// Timestamps puts the time before each line of the job's output, in UTC, at which the line began; a dash where it is not known.
+	// JSON has it in every event.
+	Timestamps bool
 }
 
 // JSON prints one JSON object a line to Out: first a Submission if this program submitted the

@@ -7,6 +7,7 @@ import (
 
 	"slipway/cmd/internal/sanitize"
 	"slipway/job"
+	"slipway/job/follow"
 )
 
 func (p *Human) stepEnds(e job.Event) {
@@ -44,6 +45,18 @@ func (p *Human) leftOut(e job.Event) {
 	}
 	p.flush()
 	p.say("  %s", p.paint(yellow, fmt.Sprintf("… %s left out here: %s", amount(e.Bytes, e.Lines), why)))
+}
+
+// Gap says that events are missing.
+func Gap(g follow.Gap) string {
+	what := fmt.Sprintf("the events of attempt %d are missing", g.Attempt)
+	switch {
+	case g.Missing == 1:
+		what = "one event is missing here"
+	case g.Missing > 1:
+		what = fmt.Sprintf("%d events are missing here", g.Missing)
+	}
+	return what + ": not kept any more, or lost on the way"
 }
 
 // logGap says what the stored log of a step leaves out.

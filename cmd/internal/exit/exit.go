@@ -15,6 +15,7 @@ const (
 	Failed   = 1   // the job's own command failed; for doctor: a check failed
 	Usage    = 2   // the request is wrong: flags, settings, an invalid spec, an unknown job, another job's id, a queue that is not set up
 	Errored  = 3   // slipway or its surroundings failed, or the job's outcome is errored
+	Partial  = 4   // submit logs: part of what the job printed is not shown, which was said
 	TimedOut = 124 // the job's or a step's timeout ran out
 	Canceled = 130 // the job was canceled, or the program was interrupted
 )

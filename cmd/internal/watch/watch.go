@@ -8,7 +8,6 @@ package watch
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"slipway/cmd/internal/display"
@@ -20,8 +19,13 @@ import (
 // returns. A remark tells what keeps the job waiting, what is missing, and when the queue
 // goes away and comes back. Job ends without a result for the reasons that end follow.Job early.
 func Job(ctx context.Context, client job.Client, id job.ID, p display.Printer) (*job.Result, error) {
+	return After(ctx, client, id, job.Event{}, p)
+}
+
+// After is Job for a reader who has the events up to last.
+func After(ctx context.Context, client job.Client, id job.ID, last job.Event, p display.Printer) (*job.Result, error) {
 	s := screen{Printer: p}
-	for u, err := range follow.Job(ctx, client, id) {
+	for u, err := range follow.After(ctx, client, id, last) {
 		if err != nil {
 			return nil, err
 		}
@@ -55,21 +59,6 @@ func Result(ctx context.Context, client job.Client, id job.ID, p display.Printer
 // errNoEnd is for a sequence that breaks the promise of follow.Job.
 var errNoEnd = errors.New("the job's events ended without a result")
 
-// Stored prints the events of the job id that are stored now, and does not wait for more.
-func Stored(ctx context.Context, client job.Client, id job.ID, p display.Printer) error {
-	s := screen{Printer: p}
-	for u, err := range follow.Stored(ctx, client, id) {
-		if err != nil {
-			return fmt.Errorf("read events: %w", err)
-		}
-		s.show(u)
-	}
-	if h, ok := p.(*display.Human); ok {
-		h.Flush()
-	}
-	return nil
-}
-
 // screen prints the updates of one job.
 type screen struct {
 	display.Printer
@@ -81,7 +70,7 @@ func (s *screen) show(u follow.Update) {
 	case follow.Event:
 		s.Event(u.Event)
 	case follow.Gap:
-		s.gap(u)
+		s.Note("%s", display.Gap(u))
 	case follow.Waiting:
 		s.waiting(u)
 	case follow.Disconnected:
@@ -91,17 +80,6 @@ func (s *screen) show(u follow.Update) {
 	case follow.Ended:
 		s.Result(u.Result)
 	}
-}
-
-func (s *screen) gap(g follow.Gap) {
-	what := fmt.Sprintf("the events of attempt %d are missing", g.Attempt)
-	switch {
-	case g.Missing == 1:
-		what = "one event is missing here"
-	case g.Missing > 1:
-		what = fmt.Sprintf("%d events are missing here", g.Missing)
-	}
-	s.Note("%s: not kept any more, or lost on the way", what)
 }
 
 func (s *screen) waiting(w follow.Waiting) {

@@ -12,6 +12,7 @@ import (
 	"slipway/cmd/internal/display"
 	"slipway/cmd/internal/eventtest"
 	"slipway/job"
+	"slipway/job/follow"
 )
 
 func TestJob_Golden(t *testing.T) {
@@ -100,8 +101,12 @@ func TestJob_Gap(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			var out, errOut bytes.Buffer
 			s := &scripted{events: tc.events}
-			if err := Stored(t.Context(), s, "X", display.NewJSON(display.Options{Out: &out, Err: &errOut})); err != nil {
-				t.Fatal(err)
+			view := screen{Printer: display.NewJSON(display.Options{Out: &out, Err: &errOut})}
+			for u, err := range follow.Stored(t.Context(), s, "X") {
+				if err != nil {
+					t.Fatal(err)
+				}
+				view.show(u)
 			}
 			if got := errOut.String(); got != tc.want {
 				t.Errorf("stderr: got %q, want %q", got, tc.want)
