@@ -19,14 +19,15 @@ import (
 )
 
 const logsLong = `logs shows what a job printed, also long after its end. Like run, it writes the job's stdout to
-stdout and the rest to stderr. It takes the job's events while the queue keeps them (24 hours, unless the workers'
-owner says otherwise). A step without them is shown from its log in the store, if this program may read
-the store (--s3-bucket and SLIPWAY_S3_ACCESS_KEY, SLIPWAY_S3_SECRET_KEY), else from the head and tail in the
-job's result; there stdout and stderr are one. What is missing then is said on stderr, with the reason and
-where it lies. docs/logs.md says what is kept, and for how long.
+stdout and the rest to stderr. It takes the job's events while the queue keeps them (24 hours,
+unless the workers' owner says otherwise). A step without them is shown from its log in the store,
+if this program may read the store (--s3-bucket and the variables SLIPWAY_S3_ACCESS_KEY and
+SLIPWAY_S3_SECRET_KEY), else from the head and tail in the job's result; there stdout and stderr are
+one. What is missing then is said on stderr, with the reason and where it lies. docs/logs.md says
+what is kept, and for how long.
 
-With -f it goes on until the job ends. An interrupt leaves the job alone. With --output json the lines
-are those of submit run -o json, the result only with -f; events made from a log have seq 0.
+With -f it goes on until the job ends; an interrupt leaves the job alone. With --output json the
+lines are those of submit run -o json, the result only with -f; events made from a log have seq 0.
 
 Exit codes, without -f:
   0    all that the job's last attempt printed is shown, as far as --step and --tail ask for it

@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"slipway/cmd/internal/cli"
-	"slipway/cmd/internal/exit"
 	"slipway/cmd/internal/sanitize"
 	"slipway/job"
 )

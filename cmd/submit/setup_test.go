@@ -40,6 +40,7 @@ type bundle struct {
 	out, err   *eventually.Buffer
 	in         *strings.Reader
 	interrupts chan struct{}
+	srv        *natsserver.Server // after withQueue
 }
 
 // setup makes a program without a queue.
@@ -53,7 +54,7 @@ func setup(t *testing.T) *bundle {
 }
 
 // withQueue gives the program a queue on a real, embedded server.
-func (b *bundle) withQueue() *natsqueue.Conn {
+func (b *bundle) withQueue(change ...func(*natsqueue.Config)) *natsqueue.Conn {
 	b.t.Helper()
 	srv, err := natsserver.Start(natsserver.Options{Dir: b.t.TempDir(), NoListen: true})
 	if err != nil {
@@ -61,8 +62,13 @@ func (b *bundle) withQueue() *natsqueue.Conn {
 	}
 	b.t.Cleanup(srv.Close)
 	open := func(ctx context.Context, prefix string) (*natsqueue.Conn, error) {
-		return natsqueue.Connect(ctx, natsqueue.Config{InProcess: srv, Prefix: prefix})
+		cfg := natsqueue.Config{InProcess: srv, Prefix: prefix}
+		for _, c := range change {
+			c(&cfg)
+		}
+		return natsqueue.Connect(ctx, cfg)
 	}
+	b.srv = srv
 	conn, err := open(b.t.Context(), "")
 	if err != nil {
 		b.t.Fatal(err)
@@ -91,7 +97,7 @@ func (b *bundle) wrapQueue(wrap func(job.Client) job.Client) {
 }
 
 // withWorker lets a worker serve the queue, with boxes that are plain processes.
-func (b *bundle) withWorker(conn *natsqueue.Conn) {
+func (b *bundle) withWorker(conn *natsqueue.Conn, change ...func(*runner.Config)) {
 	b.t.Helper()
 	if runtime.GOOS != "linux" {
 		b.t.Skip("needs boxes, which without an engine exist on Linux only")
@@ -106,10 +112,14 @@ func (b *bundle) withWorker(conn *natsqueue.Conn) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	w, err := runner.New(runner.Config{
+	cfg := runner.Config{
 		Name: "w1", Queue: consumer, Provider: boxes, Store: wsynctest.NewStore(), Slots: 2, SoftStop: -1,
 		Policy: container.Policy{Allow: container.Relaxations()},
-	})
+	}
+	for _, c := range change {
+		c(&cfg)
+	}
+	w, err := runner.New(cfg)
 	if err != nil {
 		b.t.Fatal(err)
 	}

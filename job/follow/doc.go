@@ -5,6 +5,8 @@
 //	           ──Result──► result ─┼─► Job ──► Event, Gap, Waiting, Disconnected, Reconnected … Ended
 //	           ──Status──► probe ──┘
 //
+// After is Job from an event on, and Stored yields what is there now.
+//
 // A bare job.Client.Follow ends when its connection does, begins again with the
 // first event when it is called again, and doesn't tell that events are missing. Job
 // calls it again, yields each event once, and tells what is missing.

@@ -1,6 +1,7 @@
 package follow
 
 import (
+	"reflect"
 	"slices"
 	"testing"
 
@@ -59,4 +60,29 @@ func read(at *position, events []job.Event, gaps map[int]uint64) (out []job.Even
 		}
 	}
 	return out
+}
+
+// TestAfter: a reader who has the events up to one of them gets none twice, and learns only of what is missing since.
+func TestAfter(t *testing.T) {
+	t.Parallel()
+	last := eventOf(1, 2, 5, job.EventOutput)
+	for name, tc := range map[string]struct {
+		last job.Event
+		next job.Event
+		want []Update
+	}{
+		"an event before": {last, eventOf(1, 2, 4, job.EventOutput), nil},
+		"the same":        {last, last, nil},
+		"an old attempt":  {last, eventOf(1, 1, 9, job.EventOutput), nil},
+		"the next one":    {last, eventOf(1, 2, 6, job.EventOutput), []Update{Event{eventOf(1, 2, 6, job.EventOutput)}}},
+		"a gap":           {last, eventOf(1, 2, 8, job.EventOutput), []Update{Gap{1, 2, 2}, Event{eventOf(1, 2, 8, job.EventOutput)}}},
+		"the end again":   {eventOf(1, 2, 9, job.EventFinished), eventOf(1, 2, 1, job.EventFinished), nil},
+		"the next run":    {eventOf(1, 2, 9, job.EventFinished), eventOf(2, 1, 1, job.EventClaimed), []Update{Event{eventOf(2, 1, 1, job.EventClaimed)}}},
+		"the beginning":   {job.Event{}, eventOf(1, 1, 1, job.EventClaimed), []Update{Event{eventOf(1, 1, 1, job.EventClaimed)}}},
+	} {
+		at := after(tc.last)
+		if got := at.next(tc.next); !reflect.DeepEqual(got, tc.want) {
+			t.Errorf("%s: got %v, want %v", name, got, tc.want)
+		}
+	}
 }

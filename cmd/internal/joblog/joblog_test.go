@@ -242,7 +242,7 @@ func TestShow_BestOfTheRest(t *testing.T) {
 		job.Event{Kind: job.EventDropped, Bytes: 100, Lines: 3, Text: "why"}, job.Event{Kind: job.EventOutput, Data: []byte("end\n")},
 		job.Event{Kind: job.EventStepEnd, Name: "one", Status: job.StepSucceeded})
 	b.commit(job.StepResult{Name: "one", Output: job.Output{Head: "m", Elided: 113, Tail: "\n", Bytes: 115, LogKey: "k"}})
-	b.want(b.show(noStore), "[claimed][step_start 0]much of it\n[dropped 100,3]end\n[step_end 0][finished]", false, "15 B of the output of its last try are shown, of 115 B", "object k")
+	b.want(b.show(noStore), "[claimed][step_start 0]much of it\n[dropped 100,3]end\n[step_end 0][finished]", false, "15 B of its output are shown; its last try printed 115 B; its log is", "object k")
 	b.object("k", "all of it\n")
 	b.want(b.show(nil), "[claimed][step_start 0]all of it\n[step_end 0][finished]", true, "events are missing")
 }

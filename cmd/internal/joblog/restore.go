@@ -151,7 +151,7 @@ func (s *show) fromEvents(have *step, r *job.StepResult) {
 		}
 		s.pass(u)
 	}
-	s.incomplete(r.Index, r.Name, fmt.Sprintf("%s of the output of its last try are shown, of %s: %s", display.Size(have.bytes), display.Size(r.Output.Bytes), s.elsewhere(r)))
+	s.incomplete(r.Index, r.Name, fmt.Sprintf("%s of its output are shown; its last try printed %s; %s", display.Size(have.bytes), display.Size(r.Output.Bytes), s.elsewhere(r)))
 }
 
 // fromResult shows head and tail.

@@ -50,6 +50,7 @@ const (
 type budget struct {
 	limit    int64 // 0: none
 	taken    int64
+	spent    bool // output has to be left out from now on
 	tailSize int
 	last     time.Time // of the last notice
 }
@@ -58,8 +59,12 @@ func newBudget(limit int64) budget {
 	return budget{limit: limit, tailSize: int(min(tailSize, limit/8))}
 }
 
-// spent reports whether output has to be left out.
-func (b *budget) spent() bool { return b.limit > 0 && b.taken >= b.limit/4*3 }
+// admits reports whether there is room for n more bytes of output. Once there was not, there is none for less either: the
+// output that a reader sees must not have holes for each large piece.
+func (b *budget) admits(n int) bool {
+	b.spent = b.spent || b.limit > 0 && b.taken+cost(1, n) > b.limit/4*3
+	return !b.spent
+}
 
 // take counts so many events with n bytes of data in all.
 func (b *budget) take(events, n int) { b.taken += cost(events, n) }

@@ -128,3 +128,24 @@ func TestBudget_Notices(t *testing.T) {
 		}
 	})
 }
+
+// TestBudget_LargePieces: pieces that are large beside the budget leave room for the end, and make no holes before it.
+func TestBudget_LargePieces(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, r := bounded(t)
+		for range 10 {
+			e.Output(0, "stdout", bytes.Repeat([]byte("x"), 50<<10))
+			e.Output(0, "stdout", []byte("short\n"))
+		}
+		e.Add(job.Event{Kind: job.EventStepEnd})
+		e.Close()
+		kinds := r.kinds(t)
+		if got := strings.Count(strings.Join(kinds, " "), "dropped"); got != 1 {
+			t.Errorf("got %v, want one gap", kinds)
+		}
+		if last := r.events[len(r.events)-2]; last.Kind != job.EventOutput || !bytes.HasSuffix(last.Data, []byte("xshort\n")) || len(last.Data) < tailSize/2 {
+			t.Errorf("got %d bytes at the end, want the end of the output", len(last.Data))
+		}
+	})
+}

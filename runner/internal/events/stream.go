@@ -95,7 +95,7 @@ func (s *Stream) Output(step int, stream string, p []byte) {
 		piece := p[:min(len(p), pieceSize)]
 		p = p[len(piece):]
 		switch {
-		case s.budget.spent():
+		case !s.budget.admits(len(piece)):
 			s.hold(step, stream, piece)
 		case s.weight+len(piece) > queueSize:
 			s.leaveOut(step, piece, MissedSlow)
@@ -103,7 +103,7 @@ func (s *Stream) Output(step int, stream string, p []byte) {
 			s.admitOutput(step, stream, bytes.Clone(piece))
 		}
 	}
-	if !s.budget.spent() || s.budget.noticeDue() {
+	if !s.budget.spent || s.budget.noticeDue() {
 		signal(s.wake)
 	}
 }
