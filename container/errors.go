@@ -38,6 +38,19 @@ var (
 	ErrNoSpace = errors.New("no space left in the workspace")
 )
 
+// FileError is an error of Files that is about one path. errors.Is finds in it which of the errors above it is.
+type FileError struct {
+	// Path is relative to the workspace, as it was given to Files.
+	Path string
+	Err  error
+}
+
+// Error names the path.
+func (e *FileError) Error() string { return e.Path + ": " + e.Err.Error() }
+
+// Unwrap returns the error without the path.
+func (e *FileError) Unwrap() error { return e.Err }
+
 // SpecError is a rule of this package that a spec or a command breaks. It matches ErrSpec.
 type SpecError struct{ Field, Detail string }
 

@@ -46,6 +46,7 @@ type Files interface {
 	ReadAll(ctx context.Context, paths []string, fn func(FileContent) error) error
 	// WriteAll makes folders, files and links as they come: one request for all. A folder must come
 	// before what it holds. It returns the entries as they are on disk afterwards, in the same order.
+	// The error of an entry is a *FileError with its path, whichever entry was asked for last.
 	// Files are made new; one that exists is replaced. Each entry is done with its Content when the next one is asked for.
 	WriteAll(ctx context.Context, entries iter.Seq2[NewFile, error]) ([]FileInfo, error)
 }

@@ -49,6 +49,7 @@ const (
 	ReasonEngineUnavailable Reason = "engine_unavailable" // errored: the container engine does not answer
 	ReasonBoxLost           Reason = "box_lost"           // errored: the box ended although nobody asked for it
 	ReasonWorkspacePull     Reason = "workspace_pull"     // errored: the workspace could not be restored
+	ReasonInput             Reason = "input"              // errored: an input could not be put into the workspace
 	ReasonWorkspacePush     Reason = "workspace_push"     // errored: the workspace could not be saved
 	ReasonWorkspaceConflict Reason = "workspace_conflict" // errored: somebody else changed the workspace meanwhile
 	ReasonLeaseLost         Reason = "lease_lost"         // errored: another worker owns the job now
@@ -71,7 +72,7 @@ func Reasons() []Reason {
 	return []Reason{
 		ReasonExit, ReasonStepTimeout, ReasonJobTimeout, ReasonOOM, ReasonPids, ReasonDisk, ReasonLogLimit,
 		ReasonSpecInvalid, ReasonPolicyDenied, ReasonImageNotFound, ReasonImageAuth, ReasonImagePull,
-		ReasonEngineUnavailable, ReasonBoxLost, ReasonWorkspacePull, ReasonWorkspacePush,
+		ReasonEngineUnavailable, ReasonBoxLost, ReasonWorkspacePull, ReasonInput, ReasonWorkspacePush,
 		ReasonWorkspaceConflict, ReasonLeaseLost, ReasonDrained, ReasonCrashBudget, ReasonInfraBudget,
 		ReasonExpired, ReasonCanceledByUser, ReasonLimitSteps, ReasonLimitCost, ReasonLimitTokens,
 		ReasonLimitWall, ReasonLimitFailures, ReasonLimitStuck, ReasonInternal,
@@ -122,7 +123,7 @@ func (r Reason) Class() Class {
 	switch r {
 	case ReasonExit, ReasonStepTimeout, ReasonJobTimeout, ReasonOOM, ReasonPids, ReasonDisk, ReasonLogLimit:
 		return ClassJob
-	case ReasonImagePull, ReasonEngineUnavailable, ReasonBoxLost, ReasonWorkspacePull, ReasonWorkspacePush,
+	case ReasonImagePull, ReasonEngineUnavailable, ReasonBoxLost, ReasonWorkspacePull, ReasonInput, ReasonWorkspacePush,
 		ReasonWorkspaceConflict, ReasonInternal:
 		return ClassInfra
 	case ReasonDrained:

@@ -52,7 +52,7 @@ func TestInputs_Bad(t *testing.T) {
 				b.object("p/inputs/x", "abc")
 				j := jobOf(run("say never"))
 				j.Inputs = []job.Input{{Path: "ok", Content: ptr("ok")}, tt.in}
-				r := b.want(b.do(j), job.Errored, job.ReasonWorkspacePull)
+				r := b.want(b.do(j), job.Errored, job.ReasonInput)
 				if !strings.Contains(r.Message, tt.want) {
 					t.Errorf("got message %q, want it to contain %q", r.Message, tt.want)
 				}

@@ -155,7 +155,7 @@ func TestMock_InputsThatDontFit(t *testing.T) {
 		reason  job.Reason
 	}{
 		{container.ErrNoSpace, job.Failed, job.ReasonDisk},
-		{container.ErrPath, job.Errored, job.ReasonWorkspacePull},
+		{container.ErrPath, job.Errored, job.ReasonInput},
 	} {
 		scenario(t, func(b *bundle) {
 			withMock(b).Fail(mock.Fault{At: mock.OnFiles, Err: tt.err})

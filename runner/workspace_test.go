@@ -119,6 +119,47 @@ func TestWorkspace_Conflict(t *testing.T) {
 	})
 }
 
+// TestWorkspace_Unrestorable: another attempt would find the same state. The result stands at once, and says what a person
+// can do.
+func TestWorkspace_Unrestorable(t *testing.T) {
+	t.Parallel()
+	const head = "p/workspaces/ws/.sandbox-state"
+	for _, tt := range []struct{ name, state, want string }{
+		{"no state", "garbage", "copy one over " + head},
+		{"of a newer version", `{"version":"9.0"}`, "run the job on such a worker"},
+	} {
+		for _, pull := range []job.PullWorkspace{job.WorkspacePullAlways, job.WorkspacePullNever} {
+			t.Run(tt.name+", pull "+string(pull), func(t *testing.T) {
+				t.Parallel()
+				scenario(t, func(b *bundle) {
+					b.object(head, tt.state)
+					ws := &job.Workspace{Prefix: "ws", Pull: pull}
+					r := b.want(b.do(&job.Job{Workspace: ws, Steps: []job.Step{run("say never")}}), job.Errored, job.ReasonWorkspacePull)
+					if !strings.Contains(r.Message, tt.want) || len(r.Steps) != 0 {
+						t.Errorf("got message %q and steps %v, want %q and no step", r.Message, statuses(r), tt.want)
+					}
+				})
+			})
+		}
+	}
+	t.Run("a pack is missing", func(t *testing.T) {
+		t.Parallel()
+		scenario(t, func(b *bundle) {
+			ws := &job.Workspace{Prefix: "ws"}
+			b.want(b.do(&job.Job{Workspace: ws, Steps: []job.Step{run("touch a")}}), job.Succeeded, "")
+			for _, key := range b.store.Keys("p/workspaces/ws/packs/") {
+				if err := b.store.Delete(b.t.Context(), key); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r := b.want(b.do(&job.Job{Workspace: ws, Steps: []job.Step{run("say never")}}), job.Errored, job.ReasonWorkspacePull)
+			if !strings.Contains(r.Message, "p/workspaces/ws/versions/") {
+				t.Errorf("got message %q, want it to say where the earlier states are", r.Message)
+			}
+		})
+	})
+}
+
 func TestWorkspace_StoreFails(t *testing.T) {
 	t.Parallel()
 	t.Run("pull", func(t *testing.T) {

@@ -103,9 +103,13 @@ func testPaths(t *testing.T, k kit) {
 	entries := []container.NewFile{
 		{Path: "link", Type: container.TypeSymlink, Target: ".."},
 		{Path: "link/x", Type: container.TypeFile, Size: 1, Content: strings.NewReader("x")},
+		{Path: "y", Type: container.TypeFile, Size: 1, Content: strings.NewReader("y")},
 	}
 	_, err := f.WriteAll(ctx, each(entries))
 	is(t, "write all through a link", err, container.ErrPath, container.ErrExists)
+	if named, ok := errors.AsType[*container.FileError](err); !ok || named.Path != "link/x" {
+		t.Errorf("write all through a link: got %v, want a *container.FileError of link/x, not of an entry after it", err)
+	}
 	list(t, f, ".", "link")
 	odd := "sp ace/new\nline/\xff\xfe.bin"
 	must(t, "odd names", f.Write(ctx, odd, strings.NewReader("odd"), 0o644))

@@ -189,7 +189,7 @@ func (f files) WriteAll(ctx context.Context, entries iter.Seq2[container.NewFile
 			}
 			info, err := put(d, n)
 			if err != nil {
-				return err
+				return &container.FileError{Path: n.Path, Err: err}
 			}
 			infos = append(infos, info)
 			if n.Type == container.TypeDir && !n.ModTime.IsZero() {

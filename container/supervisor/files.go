@@ -98,7 +98,7 @@ func (r *request) last() ([]byte, error) {
 
 var errCanceled = errors.New("canceled")
 
-// errorOf turns a status into an error that matches one of package container's.
+// errorOf turns a status into an error that matches one of package container's, a *container.FileError if it names a path.
 func errorOf(st wire.Status) error {
 	kind := map[wire.Code]error{
 		wire.CodeNotFound: container.ErrNotFound, wire.CodeExists: container.ErrExists,
@@ -107,14 +107,19 @@ func errorOf(st wire.Status) error {
 		wire.CodeNoSpace: container.ErrNoSpace, wire.CodeUnsupported: container.ErrUnsupported,
 		wire.CodeCanceled: errCanceled,
 	}[st.Code]
+	err := kind
 	switch {
 	case st.Code == wire.CodeOK:
 		return nil
 	case kind == nil:
-		return fmt.Errorf("box: %s", st.Message)
-	default:
-		return fmt.Errorf("%w: %s", kind, st.Message)
+		err = fmt.Errorf("box: %s", st.Message)
+	case st.Message != kind.Error():
+		err = fmt.Errorf("%w: %s", kind, st.Message)
 	}
+	if st.Path == "" {
+		return err
+	}
+	return &container.FileError{Path: st.Path, Err: err}
 }
 
 func fileInfo(d *wire.Dec) container.FileInfo {

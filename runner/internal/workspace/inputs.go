@@ -37,16 +37,33 @@ func (w *Workspace) writeInputs(ctx context.Context, files container.Files) erro
 		if f := (*verdict.Fault)(nil); errors.As(err, &f) {
 			return err
 		}
-		return inputError(in.at, &w.job.Inputs[in.at], err)
+		at := in.of(err)
+		return inputError(at, &w.job.Inputs[at], err)
 	}
 	return nil
 }
 
-// inputError names the input. What the job itself got wrong is not tried again; a full disk is told as one.
+// of is the input that err is about. The box answers while later inputs are on their way already.
+func (in *inputs) of(err error) int {
+	if named, ok := errors.AsType[*container.FileError](err); ok {
+		for i := range in.list {
+			if path.Clean(in.list[i].Path) == named.Path {
+				return i
+			}
+		}
+	}
+	return in.at
+}
+
+// inputError names the input. What the job itself got wrong is not tried again; a full disk is told as one, and a box that is
+// gone, too.
 func inputError(i int, in *job.Input, err error) error {
+	if named, ok := errors.AsType[*container.FileError](err); ok && named.Path == path.Clean(in.Path) {
+		err = named.Err // the path stands before it
+	}
 	named := fmt.Errorf("inputs[%d] (%s): %w", i, in.Path, err)
 	if reason, own := verdict.OfFile(err); own && reason != job.ReasonDisk {
-		return &verdict.Fault{Reason: job.ReasonWorkspacePull, Final: true, Err: named}
+		return &verdict.Fault{Reason: job.ReasonInput, Final: true, Err: named}
 	}
 	return named
 }
@@ -89,7 +106,7 @@ func (in *inputs) stored(ctx context.Context, input *job.Input, file container.N
 	key := in.folder + input.Key
 	o, err := in.store.Get(ctx, key)
 	if err != nil {
-		return yield(file, in.fault(input, fmt.Errorf("get %s: %w", key, err), errors.Is(err, wsync.ErrNotFound)))
+		return yield(file, in.fault(input, err, errors.Is(err, wsync.ErrNotFound)))
 	}
 	defer o.Body.Close()
 	sum := &hashing{r: o.Body, hash: sha256.New()}
@@ -100,7 +117,7 @@ func (in *inputs) stored(ctx context.Context, input *job.Input, file container.N
 		return false
 	}
 	if sum.err != nil {
-		return yield(file, in.fault(input, fmt.Errorf("get %s: %w", key, sum.err), false))
+		return yield(file, in.fault(input, fmt.Errorf("read %s: %w", key, sum.err), false))
 	}
 	if got := hex.EncodeToString(sum.hash.Sum(nil)); got != input.SHA256 || sum.n != o.Size {
 		err := fmt.Errorf("object %s has the sha256 %s (%d bytes), the job says %s", key, got, sum.n, input.SHA256)
@@ -110,7 +127,7 @@ func (in *inputs) stored(ctx context.Context, input *job.Input, file container.N
 }
 
 func (in *inputs) fault(input *job.Input, err error, final bool) error {
-	return &verdict.Fault{Reason: job.ReasonWorkspacePull, Final: final, Err: fmt.Errorf("inputs[%d] (%s): %w", in.at, input.Path, err)}
+	return &verdict.Fault{Reason: job.ReasonInput, Final: final, Err: fmt.Errorf("inputs[%d] (%s): %w", in.at, input.Path, err)}
 }
 
 // hashing hashes what is read through it.

@@ -69,6 +69,33 @@ func TestInputs_OneObjectAtATime(t *testing.T) {
 	}
 }
 
+// TestInputs_Blame: the box answers while later inputs are on their way, and its error names a path.
+func TestInputs_Blame(t *testing.T) {
+	t.Parallel()
+	in := &inputs{list: []job.Input{{Path: "ro/b"}, {Path: "x/../ro/c"}, {Path: "d"}}, at: 2}
+	at := func(path string) error {
+		return fmt.Errorf("write files: %w", &container.FileError{Path: path, Err: container.ErrPermission})
+	}
+	for _, tt := range []struct {
+		err  error
+		want int
+		text string
+	}{
+		{at("ro/b"), 0, "inputs[0] (ro/b): permission denied"},
+		{at("ro/c"), 1, "inputs[1] (x/../ro/c): permission denied"},
+		{at("elsewhere"), 2, "inputs[2] (d): write files: elsewhere: permission denied"},
+		{container.ErrBoxLost, 2, "inputs[2] (d): box lost"},
+	} {
+		got := in.of(tt.err)
+		if got != tt.want {
+			t.Errorf("%v: got input %d, want %d", tt.err, got, tt.want)
+		}
+		if text := inputError(got, &in.list[got], tt.err).Error(); text != tt.text {
+			t.Errorf("got %q, want %q", text, tt.text)
+		}
+	}
+}
+
 func read(t *testing.T, f container.NewFile) {
 	t.Helper()
 	if _, err := io.Copy(io.Discard, f.Content); err != nil {

@@ -8,7 +8,9 @@ import (
 	"go.uber.org/zap"
 
 	"slipway/container"
+	"slipway/internal/hint"
 	"slipway/job"
+	"slipway/runner/internal/verdict"
 	wsync "slipway/sync"
 )
 
@@ -74,7 +76,7 @@ func (w *Workspace) pull(ctx context.Context, tree wsync.Tree) error {
 		// An earlier attempt may have pushed and died before its result. Without this the job would start from that push.
 		undone, err := w.cfg.Syncer.Revert(ctx, prefix, w.cfg.Writer)
 		if err != nil {
-			return err
+			return unrestorable(prefix, fmt.Errorf("take back what an earlier attempt saved in workspace %s: %w", ws.Prefix, err))
 		}
 		if undone {
 			w.cfg.Log.Warn("what an earlier attempt saved is taken back: it has no result", zap.String("workspace", ws.Prefix))
@@ -85,7 +87,7 @@ func (w *Workspace) pull(ctx context.Context, tree wsync.Tree) error {
 	}
 	base, pulled, err := w.cfg.Syncer.Pull(ctx, prefix, tree)
 	if err != nil {
-		return fmt.Errorf("pull workspace %s: %w", ws.Prefix, err)
+		return unrestorable(prefix, fmt.Errorf("pull workspace %s: %w", ws.Prefix, err))
 	}
 	w.noteBase(base)
 	w.result.FilesPulled, w.result.BytesPulled = pulled.Files, pulled.Bytes
@@ -102,10 +104,25 @@ func (w *Workspace) open(ctx context.Context, prefix string) error {
 	}
 	base, err := w.cfg.Syncer.Open(ctx, prefix)
 	if err != nil {
-		return fmt.Errorf("open workspace %s: %w", w.job.Workspace.Prefix, err)
+		return unrestorable(prefix, fmt.Errorf("open workspace %s: %w", w.job.Workspace.Prefix, err))
 	}
 	w.noteBase(base)
 	return nil
+}
+
+// unrestorable makes a verdict of an error of a stored workspace that no other attempt would get past, with what a person can
+// do about it. Any other error is returned as it is.
+func unrestorable(prefix string, err error) error {
+	switch {
+	case errors.Is(err, wsync.ErrUnsupported):
+		err = hint.With(err, "a newer version of the worker has written it: run the job on such a worker")
+	case errors.Is(err, wsync.ErrState), errors.Is(err, wsync.ErrCorrupt):
+		err = hint.With(err, "each earlier state is an object below %[1]s/versions/ of the worker's store: copy one over %[1]s/.sandbox-state, "+
+			"or remove all of %[1]s/ to begin with an empty workspace", prefix)
+	default:
+		return err
+	}
+	return &verdict.Fault{Reason: job.ReasonWorkspacePull, Final: true, Err: err}
 }
 
 func (w *Workspace) noteBase(base *wsync.Base) {

@@ -29,17 +29,19 @@ const (
 // Status is how a file operation went: the beginning of its End, and of many records.
 type Status struct {
 	Code    Code
-	Message string
+	Path    string // what it is about; empty: nothing in particular
+	Message string // of an error, without the path
 }
 
 // Put appends s to e.
 func (s Status) Put(e *Enc) {
 	e.Uint(uint64(s.Code))
+	e.Str(s.Path)
 	e.Str(s.Message)
 }
 
 // GetStatus reads what Put wrote.
-func GetStatus(d *Dec) Status { return Status{Code: Code(d.Uint()), Message: d.Str()} }
+func GetStatus(d *Dec) Status { return Status{Code: Code(d.Uint()), Path: d.Str(), Message: d.Str()} }
 
 // Info describes an entry; see container.FileInfo.
 type Info struct {

@@ -92,7 +92,7 @@ func (v *Server) Answer(s *wire.Stream, kind wire.Kind, params []byte) {
 	if f, ok := err.(*failure); ok {
 		status = statusOf(f.path, f.err)
 	} else if err != nil {
-		status = statusOf("workspace", err)
+		status = statusOf("", err)
 	}
 	var e wire.Enc
 	status.Put(&e)

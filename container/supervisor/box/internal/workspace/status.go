@@ -31,14 +31,13 @@ func at(path string, err error) error {
 	return &failure{path, err}
 }
 
-// statusOf turns an error into what travels to the worker.
+// statusOf turns an error about path, which may be empty, into what travels to the worker.
 func statusOf(path string, err error) wire.Status {
 	if err == nil {
 		return wire.Status{}
 	}
-	text := path + ": " + err.Error()
 	if e, ok := err.(*pathError); ok {
-		return wire.Status{Code: e.code, Message: text}
+		return wire.Status{Code: e.code, Path: path, Message: e.text}
 	}
 	code := wire.CodeOther
 	switch err {
@@ -57,5 +56,5 @@ func statusOf(path string, err error) wire.Status {
 	case errCanceled, wire.ErrEnded:
 		code = wire.CodeCanceled
 	}
-	return wire.Status{Code: code, Message: text}
+	return wire.Status{Code: code, Path: path, Message: err.Error()}
 }

@@ -135,7 +135,7 @@ func TestNoSpace(t *testing.T) {
 		t.Skipf("needs to mount a small file system: %v", err)
 	}
 	t.Cleanup(func() { _ = unix.Unmount(small, unix.MNT_DETACH) })
-	if st := r.write("small/x", strings.Repeat("x", 4<<20), 0o644); st.Code != wire.CodeNoSpace || !strings.Contains(st.Message, "small/x") {
+	if st := r.write("small/x", strings.Repeat("x", 4<<20), 0o644); st.Code != wire.CodeNoSpace || st.Path != "small/x" {
 		t.Errorf("write: got %+v, want no space, with the path", st)
 	}
 	if list, _ := os.ReadDir(small); len(list) != 0 {
