@@ -169,7 +169,7 @@ func (t Timing) Validate() error {
 type Client interface {
 	// Submit puts the encoded job of a validated spec into its queue: one write,
 	// accepted once it returns nil or ErrExists, harmless to repeat. The job must
-	// have an ID, which NewID makes. ErrFull when the queue refuses new jobs. ErrOtherJob if another job was submitted
+	// have an ID, which NewID makes, and a priority that there is, or none. ErrFull when the queue refuses new jobs. ErrOtherJob if another job was submitted
 	// under this ID, as long as the queue remembers it.
 	Submit(ctx context.Context, j *Job) error
 	// Status tells where a job stands. ErrNotFound if nothing is known of it.

@@ -20,7 +20,7 @@ const (
 
 // Depth counts the jobs of one priority in one queue.
 type Depth struct {
-	// Queue is a name that the operator configured.
+	// Queue is a name that the operator configured, or that a producer made up for jobs that no worker serves.
 	Queue string
 	// Priority is high, normal or low. Another word is counted as "other".
 	Priority string

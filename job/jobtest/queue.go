@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -80,6 +81,9 @@ func (q *Queue) Submit(ctx context.Context, j *job.Job) error {
 	}
 	if id, err := job.ParseID(string(j.ID)); err != nil || id != j.ID {
 		return fmt.Errorf("submit: id %.40q: not a ULID in upper case, as job.NewID makes one", j.ID)
+	}
+	if p := cmp.Or(j.Priority, job.PriorityNormal); !slices.Contains(job.Priorities(), p) {
+		return fmt.Errorf("submit: priority %.40q: want high, normal or low", p)
 	}
 	spec, err := job.Encode(j)
 	if err != nil {

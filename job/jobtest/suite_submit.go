@@ -20,6 +20,7 @@ var submitTests = map[string]func(*testing.T, *suite){
 	"two workers share the jobs":       twoWorkers,
 	"one Next holds one job":           oneInFlight,
 	"Submit refuses what is no id":     submitBadID,
+	"Submit refuses an odd priority":   submitBadPriority,
 	"an id is one job's":               submitOther,
 	"an id is one job's: scheduled":    submitOtherScheduled,
 	"a delivery says what was claimed": delivery,
@@ -227,6 +228,17 @@ func oneInFlight(t *testing.T, s *suite) {
 	}
 	stop()
 	s.commit(l)
+}
+
+// submitBadPriority: no worker asks for such jobs, so an accepted one would wait for ever.
+func submitBadPriority(t *testing.T, s *suite) {
+	j := s.job(func(j *job.Job) { j.Priority = "urgent" })
+	if err := s.Client.Submit(t.Context(), j); err == nil || errors.Is(err, job.ErrUnavailable) {
+		t.Errorf("Submit with priority %s: got %v, want it refused", j.Priority, err)
+	}
+	if _, err := s.Client.Status(t.Context(), j.ID); !errors.Is(err, job.ErrNotFound) {
+		t.Errorf("Status of it: got %v, want ErrNotFound", err)
+	}
 }
 
 func submitBadID(t *testing.T, s *suite) {

@@ -113,7 +113,7 @@ func TestSetupKeepsLimits(t *testing.T) {
 		"EVENTS":  func(c *jetstream.StreamConfig) { c.MaxAge, c.MaxBytes = 7*24*time.Hour, -1 },
 		"RESULTS": func(c *jetstream.StreamConfig) { c.MaxAge = 168 * time.Hour },
 		"JOBS":    func(c *jetstream.StreamConfig) { c.MaxMsgs = 2_000_001 }, // the first message counts
-		"SCHED":   func(c *jetstream.StreamConfig) { c.MaxBytes = 1 << 30 }, // no setting of ours
+		"SCHED":   func(c *jetstream.StreamConfig) { c.MaxBytes = 1 << 30 },  // no setting of ours
 	} {
 		cfg := b.stream(name).CachedInfo().Config
 		change(&cfg)

@@ -18,6 +18,7 @@ type Conn struct {
 	tokens    tokens
 	decisions decisions
 	workers   workers
+	strays    strays
 }
 
 // streams are the streams and buckets of one queue.

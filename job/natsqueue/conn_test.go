@@ -65,6 +65,7 @@ authorization {
     {user: nofetch, password: n, permissions: {publish: {deny: ["$JS.API.CONSUMER.MSG.NEXT.>"]}}}
     {user: noresult, password: r, permissions: {publish: {deny: ["slipway.R.>", "$KV.slipway-jobs.>", "$JS.API.CONSUMER.CREATE.KV_slipway-jobs.>"]}}}
     {user: single, password: s, permissions: {publish: {deny: ["$JS.API.DIRECT.GET.*"]}}}
+    {user: nolist, password: l, permissions: {publish: {deny: ["$JS.API.CONSUMER.LIST.>"]}}}
     {user: nofloor, password: f, permissions: {publish: {deny: ["slipway.J._.>"]}}}
     {user: producer, password: p, permissions: {publish: {allow: ["slipway.J.>", "slipway.D.wait.>"]}, subscribe: {allow: ["_INBOX_producer.>"]}}}
   ]

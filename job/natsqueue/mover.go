@@ -2,7 +2,9 @@ package natsqueue
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -47,8 +49,9 @@ func (k *Consumer) moveOne(ctx context.Context, msg jetstream.Msg) error {
 		return err
 	}
 	t, ok := k.q.tokens.parse(msg.Subject(), msg.Headers(), msg.Data(), meta.Timestamp)
-	if !ok {
-		return fmt.Errorf("unexpected subject %.200q", msg.Subject())
+	if !ok || strings.Contains(string(t.id), ".") {
+		// It fits nowhere in JOBS, and would come again for ever.
+		return errors.Join(fmt.Errorf("a message was removed, since its subject %.200q is that of no job", msg.Subject()), k.q.js.Ack(ctx, msg))
 	}
 	err = k.q.tokens.put(ctx, t)
 	if jsconn.IsFull(err) {

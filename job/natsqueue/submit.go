@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -54,6 +55,9 @@ func newToken(j *job.Job, limit int) (token, error) {
 	t := token{id: id, queue: queueOf(j.Queue), priority: priorityOf(j.Priority), spec: spec, submittedAt: time.Now()}
 	if !queueName.MatchString(t.queue) {
 		return token{}, fmt.Errorf("queue %.40q: want [a-z0-9][a-z0-9-]{0,31}", t.queue)
+	}
+	if !slices.Contains(priorities, t.priority) {
+		return token{}, fmt.Errorf("priority %.40q: want high, normal or low", t.priority) // no worker would ever see the job
 	}
 	return t, nil
 }

@@ -17,6 +17,7 @@ const (
 	directGet     = "$JS.API.DIRECT.GET."
 	messageDelete = "$JS.API.STREAM.MSG.DELETE."
 	consumerInfo  = "$JS.API.CONSUMER.INFO."
+	consumerList  = "$JS.API.CONSUMER.LIST."
 )
 
 // Stream is one stream of the server. Its methods are safe for concurrent use.
@@ -118,6 +119,27 @@ func (s Stream) ConsumerInfo(ctx context.Context, name string) (*jetstream.Consu
 		return err
 	})
 	return info, err
+}
+
+// Consumers describes all consumers of the stream, by name. Once it was denied it asks no more: each denial counts as an
+// error, and metrics ask often. The map is never nil.
+func (s Stream) Consumers(ctx context.Context) (map[string]*jetstream.ConsumerInfo, error) {
+	found := map[string]*jetstream.ConsumerInfo{}
+	if denied := s.c.Denied(consumerList + s.name); denied != nil {
+		return found, denied
+	}
+	err := s.c.calls.call(ctx, "list the consumers of "+s.name, consumerList+s.name, func(ctx context.Context) error {
+		stream, err := s.c.js.Stream(ctx, s.name)
+		if err != nil {
+			return err
+		}
+		all := stream.ListConsumers(ctx)
+		for info := range all.Info() {
+			found[info.Name] = info
+		}
+		return all.Err()
+	})
+	return found, err
 }
 
 // Delete removes one message by its sequence. That is safe beside a running consumer, which a purge is not. A message that
