@@ -34,8 +34,8 @@ type attempt struct {
 	executor  *steps.Executor // nil before the box is there
 }
 
-// serve runs one claimed job to its end. Nothing of it is left when serve returns, and nothing that it does can end the
-// worker.
+// serve runs one claimed job to its end. Nothing of it is left when serve returns, and no panic of a Decider, a provider, a
+// store or a queue ends the worker.
 func (w *Worker) serve(root context.Context, lease job.Lease) {
 	a := w.newAttempt(lease)
 	a.hold = startHold(root, lease, w.cfg.Timing, a.result.StartedAt, w.cfg.Observer)

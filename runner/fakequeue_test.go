@@ -109,7 +109,10 @@ func (l *fakeLease) Requeue(_ context.Context, class job.Class, delay time.Durat
 	return nil
 }
 
-func (l *fakeLease) Release(context.Context) error {
+func (l *fakeLease) Release(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	if l.back != nil {
 		l.back()
 	}

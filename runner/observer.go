@@ -6,7 +6,7 @@ import (
 	"slipway/job"
 )
 
-// Observer is told what a Worker does, to count it. Its methods are called from many goroutines and must not block.
+// Observer is told what a Worker does, to count it. Its methods are called from many goroutines and must neither block nor panic.
 // They use the words of package job alone, so that package metrics satisfies the interface without knowing this package.
 type Observer interface {
 	// Slots tells how many slots there are and how many are busy, at each change.

@@ -75,7 +75,7 @@ func (a *attempt) commit(v verdict.Verdict) {
 	if a.workspace != nil {
 		r.Workspace = a.workspace.Result()
 	}
-	a.events.Flush(ctx) // before the queue's own event of the end
+	a.flush(ctx) // before the queue's own event of the end
 	stands, err := a.lease.Commit(ctx, &r)
 	switch {
 	case errors.Is(err, job.ErrLeaseLost), err != nil && a.hold.lost():
@@ -96,7 +96,7 @@ func (a *attempt) giveBack(d decision) {
 	defer cancel()
 	v := d.verdict
 	a.events.Add(retryEvent(d, time.Now()))
-	a.events.Flush(ctx)
+	a.flush(ctx)
 	err := a.backTo(ctx, d)
 	fields := []zap.Field{
 		zap.String("class", string(d.class)), zap.String("reason", string(v.Reason)),
@@ -111,6 +111,15 @@ func (a *attempt) giveBack(d decision) {
 		a.worker.cfg.Observer.JobRetried(d.class, v.Reason)
 		a.log.Warn("job goes back", fields...)
 	}
+}
+
+// flush sends the events. After Kill they get half of the time: what is then said to the queue matters more.
+func (a *attempt) flush(ctx context.Context) {
+	limited, cancel := a.worker.bounded(ctx, a.worker.cfg.CleanupTimeout, killSettle/2)
+	defer cancel()
+	stop := context.AfterFunc(ctx, cancel)
+	defer stop()
+	a.events.Flush(limited)
 }
 
 func retryEvent(d decision, now time.Time) job.Event {

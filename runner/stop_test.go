@@ -117,6 +117,24 @@ func TestKill_Bounded(t *testing.T) {
 	})
 }
 
+// TestKill_EventsHang: events take no more than half of the time for what is said to the queue.
+func TestKill_EventsHang(t *testing.T) {
+	t.Parallel()
+	scenario(t, func(b *bundle) {
+		b.start()
+		l := newLease(b, jobOf(run("say a; sleep 1h")))
+		l.emit = hang
+		b.queue.leases <- l
+		pass(time.Second)
+		began := time.Now()
+		b.worker.Kill()
+		b.halt()
+		if got := time.Since(began); !l.released || got > 15*time.Second {
+			t.Errorf("released %t after %s, want it released within 15s", l.released, got)
+		}
+	})
+}
+
 func TestRun_Twice(t *testing.T) {
 	t.Parallel()
 	scenario(t, func(b *bundle) {
@@ -152,10 +170,11 @@ func queueCantWork(t *testing.T, cause error) {
 		pass(time.Second)
 		broken.Store(true)
 		b.put(jobOf(run("say a"))) // wakes the second slot, which then meets the error
+		pass(time.Second)
+		b.stop() // what ended the fetching is the error all the same
 		if err := <-b.ended; !errors.Is(err, cause) {
 			t.Errorf("got %v, want %v", err, cause)
 		}
-		b.stop()
 		b.stop = nil
 		b.want(l, job.Succeeded, "")
 	})

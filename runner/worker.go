@@ -97,7 +97,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	for range w.cfg.Slots {
 		all.Go(func() {
 			if err := w.slot(fetchCtx, rootCtx); err != nil {
-				stopFetch(err)
+				stopFetch(&fetchError{err})
 			}
 		})
 	}
@@ -106,15 +106,20 @@ func (w *Worker) Run(ctx context.Context) error {
 	go func() { all.Wait(); close(idle) }() // ends before Run does: stop waits for idle
 
 	w.stop(fetchCtx, idle, stopFetch, cancelWork)
-	if err := context.Cause(fetchCtx); ctx.Err() == nil && !errors.Is(err, verdict.ErrKilled) {
-		return fmt.Errorf("run worker %s: %w", w.cfg.Name, err)
+	if err, ok := errors.AsType[*fetchError](context.Cause(fetchCtx)); ok { // also if somebody stopped the worker since
+		return fmt.Errorf("run worker %s: %w", w.cfg.Name, err.cause)
 	}
 	return nil
 }
 
+// fetchError ends the fetching: the queue can't work at all.
+type fetchError struct{ cause error }
+
+func (e *fetchError) Error() string { return e.cause.Error() }
+
 // Kill ends Run as fast as it can be done: running boxes are destroyed at once,
-// without grace, and their jobs given back. Run then returns within about five seconds. A second SIGTERM should call
-// Kill. It does not wait, and may be called at any time, from any goroutine, more than once.
+// without grace, and their jobs given back. Run then returns within fifteen seconds, also if neither the engine nor the queue
+// answers. A second SIGTERM should call Kill. It does not wait, and may be called at any time, from any goroutine, more than once.
 func (w *Worker) Kill() { w.kill.Do(func() { close(w.killed) }) }
 
 // stop waits for the reason to stop, and then takes the two steps of stopping.
@@ -172,16 +177,17 @@ func (w *Worker) countBusy(delta int64) {
 // bounded returns a context that outlives ctx: it ends after limit, and left after a call of Kill.
 func (w *Worker) bounded(ctx context.Context, limit, left time.Duration) (context.Context, context.CancelFunc) {
 	out, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
-	go func() {
+	var watch sync.WaitGroup
+	watch.Go(func() {
 		select {
-		case <-out.Done(): // the caller cancels, so this goroutine ends with its work
+		case <-out.Done():
 			return
 		case <-w.killed:
 		}
 		pause.For(out, left)
 		cancel()
-	}()
-	return out, cancel
+	})
+	return out, func() { cancel(); watch.Wait() }
 }
 
 // The reaper's clocks.

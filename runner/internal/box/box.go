@@ -2,7 +2,6 @@ package box
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"sync"
 	"time"
@@ -50,15 +49,12 @@ func (b *Box) Start(ctx context.Context, spec container.Spec) error {
 	spec.Labels[container.LabelExpires] = strconv.FormatInt(time.Now().Add(spec.Lifetime+expirySlack).Unix(), 10)
 	sandbox, err := b.fleet.cfg.Provider.Create(ctx, spec)
 	if err != nil {
-		return fmt.Errorf("create box: %w", err)
+		return err // it names the box
 	}
 	b.mu.Lock()
 	b.sandbox = sandbox
 	b.mu.Unlock()
-	if err := sandbox.Start(ctx); err != nil {
-		return fmt.Errorf("start box: %w", err)
-	}
-	return nil
+	return sandbox.Start(ctx)
 }
 
 // Name is the owner's name for the box.

@@ -212,14 +212,18 @@ func (s *Stream) loop(ctx context.Context) {
 	}
 }
 
-// Flush sends everything that waits, and returns when it is sent or given up.
+// Flush sends everything that waits, and returns when it is sent or given up. What comes meanwhile is the next one's: a step
+// that prints faster than the queue confirms would keep this one busy until its time is over, and then lose what waits.
 func (s *Stream) Flush(ctx context.Context) {
 	s.sending <- struct{}{}
 	defer func() { <-s.sending }()
 	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
 	defer cancel()
+	s.mu.Lock()
+	last := s.seq
+	s.mu.Unlock()
 	for {
-		batch := s.take()
+		batch := s.take(last)
 		if len(batch) == 0 {
 			break
 		}
@@ -251,17 +255,18 @@ func (s *Stream) send(ctx context.Context, batch []job.Event) {
 	}
 }
 
-// take removes the next batch from the queue.
-func (s *Stream) take() []job.Event {
+// take removes the next batch from the queue, up to the event with the number last, and the news of a gap at its very end.
+func (s *Stream) take(last uint64) []job.Event {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if g := s.gap; g.bytes > 0 && len(s.pending) == 0 && (g.why != MissedLimit || s.budget.noticeDue() || s.closed()) {
 		s.gap = gap{}
 		s.budget.noticed()
 		s.admit(g.event())
+		last = s.seq
 	}
 	n, weight := 0, 0
-	for n < len(s.pending) && weight < batchSize {
+	for n < len(s.pending) && weight < batchSize && s.pending[n].Seq <= last {
 		weight += eventWeight + len(s.pending[n].Data)
 		n++
 	}

@@ -264,6 +264,32 @@ func TestStream_Pieces(t *testing.T) {
 	})
 }
 
+// TestStream_SteadyOutput: a queue that takes longer for a batch than a step for its next line loses nothing.
+func TestStream_SteadyOutput(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, r := stream(t, func(ctx context.Context) error { return pause(ctx, 50*time.Millisecond) })
+		const n = 3000
+		for range n {
+			e.Output(0, "stdout", []byte("line\n"))
+			<-time.After(10 * time.Millisecond)
+		}
+		e.Close()
+		if want := [2]int64{5 * n, 0}; r.bytes != want {
+			t.Errorf("got %v bytes printed and missed, want %v", r.bytes, want)
+		}
+	})
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // TestStream_HangingReader: a queue that takes no events holds the end of an attempt for a bounded time.
 func TestStream_HangingReader(t *testing.T) {
 	t.Parallel()

@@ -31,12 +31,10 @@ func (x *Executor) act(hold, ctx context.Context, a *loop.Action) (job.StepResul
 		r, out, err := x.try(ctx, &a.Step, index)
 		r.Index, r.Name, r.Tries = index, name, try
 		again := err == nil && try < a.Step.Retry.Attempts && failed(r) && ctx.Err() == nil // else it was ended from outside
-		if again {
-			x.cfg.Observer.StepRetried()
-			again = pause.For(ctx, backoff.Delay(a.Step.Retry.Backoff.Std(), try-1))
-		}
+		again = again && pause.For(ctx, backoff.Delay(a.Step.Retry.Backoff.Std(), try-1))
 		x.cfg.Observer.LogKept(0, out.missing, LostBox)
 		if again {
+			x.cfg.Observer.StepRetried()
 			out.log.close()
 			x.cfg.Observer.LogKept(0, out.excerpt.Total(), LostTry)
 			continue

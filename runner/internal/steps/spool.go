@@ -46,7 +46,8 @@ func (s *spool) write(p []byte) {
 		s.headLines += lineEnds(p[:done])
 		p = p[n:]
 	}
-	if skip := int64(len(p)) - s.ringRoom; skip > 0 && !s.broken {
+	skip := max(0, int64(len(p))-s.ringRoom)
+	if !s.broken {
 		s.ring += skip
 		p = p[skip:]
 	}
@@ -56,8 +57,8 @@ func (s *spool) write(p []byte) {
 		s.ring += s.put(p[:n], s.headRoom+at)
 		p = p[n:]
 	}
-	if s.broken && s.ring > s.ringRoom {
-		s.ring = 0 // old and new bytes are mixed in the ring
+	if s.broken && (s.ring > s.ringRoom || skip > 0) {
+		s.ring = 0 // old and new bytes are mixed in the ring, or some were never written
 	}
 }
 

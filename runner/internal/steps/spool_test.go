@@ -111,20 +111,22 @@ func TestSpool_FullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer broken.Close()
-	for _, tt := range []struct{ before, want string }{
-		{"in the head\n", "in the head\n"},
-		{strings.Repeat("x", 49) + "\nring\n", strings.Repeat("x", 49) + "\nring\n"},
-		{strings.Repeat("x", 49) + "\n" + strings.Repeat("ring\n", 30), strings.Repeat("x", 49) + "\n"},
+	head, longer := strings.Repeat("x", 49)+"\n", strings.Repeat("y", 70)+"\n" // a piece that is longer than the ring
+	for _, tt := range []struct{ before, lost, want string }{
+		{"in the head\n", "lost\n", "in the head\n"},
+		{head + "ring\n", "lost\n", head + "ring\n"},
+		{head + strings.Repeat("ring\n", 30), "lost\n", head},
+		{head, longer, head},
 	} {
 		s := newSpool(100)
 		file := s.file
 		s.write([]byte(tt.before))
 		s.file = broken
-		s.write([]byte("lost\n"))
+		s.write([]byte(tt.lost))
 		s.file = file
 		s.write([]byte("after the loss\n"))
 		l, got := read(t, s)
-		printed := len(tt.before) + len("lost\nafter the loss\n")
+		printed := len(tt.before) + len(tt.lost+"after the loss\n")
 		if want := tt.want + job.LogGap(int64(printed-len(tt.want)), l.gapLines); got != want || l.kept != int64(len(tt.want)) {
 			t.Errorf("got %q, kept %d; want %q", got, l.kept, want)
 		}

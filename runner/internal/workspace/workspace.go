@@ -76,7 +76,7 @@ func (w *Workspace) pull(ctx context.Context, tree wsync.Tree) error {
 		// An earlier attempt may have pushed and died before its result. Without this the job would start from that push.
 		undone, err := w.cfg.Syncer.Revert(ctx, prefix, w.cfg.Writer)
 		if err != nil {
-			return unrestorable(prefix, fmt.Errorf("take back what an earlier attempt saved in workspace %s: %w", ws.Prefix, err))
+			return unrestorable(prefix, err)
 		}
 		if undone {
 			w.cfg.Log.Warn("what an earlier attempt saved is taken back: it has no result", zap.String("workspace", ws.Prefix))
@@ -87,7 +87,7 @@ func (w *Workspace) pull(ctx context.Context, tree wsync.Tree) error {
 	}
 	base, pulled, err := w.cfg.Syncer.Pull(ctx, prefix, tree)
 	if err != nil {
-		return unrestorable(prefix, fmt.Errorf("pull workspace %s: %w", ws.Prefix, err))
+		return unrestorable(prefix, err)
 	}
 	w.noteBase(base)
 	w.result.FilesPulled, w.result.BytesPulled = pulled.Files, pulled.Bytes
@@ -104,7 +104,7 @@ func (w *Workspace) open(ctx context.Context, prefix string) error {
 	}
 	base, err := w.cfg.Syncer.Open(ctx, prefix)
 	if err != nil {
-		return unrestorable(prefix, fmt.Errorf("open workspace %s: %w", w.job.Workspace.Prefix, err))
+		return unrestorable(prefix, err)
 	}
 	w.noteBase(base)
 	return nil
@@ -174,7 +174,7 @@ func (w *Workspace) Push(ctx context.Context, files container.Files) error {
 		w.cfg.Observer.Conflict()
 	}
 	if err != nil {
-		return fmt.Errorf("push workspace %s: %w", w.job.Workspace.Prefix, err)
+		return err // as all errors of the Syncer, it names the workspace
 	}
 	notePush(w.result, pushed)
 	w.observePush(pushed)
