@@ -67,7 +67,7 @@ func TestRun(t *testing.T) {
 		`killed +suite/suite.go:8: suite/suite.go Shorten never: len\(text\) > most  TestShorten`,
 		`survived +suite/suite.go:8: suite/suite.go Shorten boundary: len\(text\) > most -> len\(text\) >= most`,
 		`killed +suite/suite.go:16: suite/suite.go Count boundary: i < n -> i <= n  TestCount`,
-		`timed out suite/suite.go:25: suite/suite.go Even drop: n\+\+  after 5s`,
+		`timed out suite/suite.go:25: suite/suite.go Even drop: n\+\+  after \d+s`,
 		`survived +suite/suite.go:34: suite/suite.go duration: 3 -> 30`,
 		`suite/suite.go:8: .*\n    - \tif len\(text\) > most {\n    \+ \tif len\(text\) >= most {\n`,
 		`: 1 that no test reaches`,
