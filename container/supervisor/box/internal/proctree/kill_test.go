@@ -159,7 +159,7 @@ func TestTerminateOutrunsForks(t *testing.T) {
 	defer reaping()()
 	for range 20 {
 		mark := boxtest.Mark(t)
-		boxtest.Shell(t, mark, "(while :; do sleep 600 & done) & (while :; do setsid sleep 600 & done) & sleep 600")
+		boxtest.Shell(t, mark, "(while :; do sleep 600 & sleep 0.002; done) & (while :; do setsid sleep 600 & sleep 0.002; done) & sleep 600")
 		eventually.True(t, eventually.Patience, "it forks", func() bool { return len(below(t, os.Getpid())) >= 20 })
 		Terminate(os.Getpid())
 		eventually.True(t, eventually.Patience, "all have ended", func() bool { return len(boxtest.Marked(mark)) == 0 })
