@@ -20,16 +20,16 @@ type Provider interface {
 	// Create has removed what it had made.
 	Create(ctx context.Context, spec Spec) (Sandbox, error)
 
-	// Remove destroys the box called name, running or not, and waits until it is
-	// gone, or ctx ends. A box that is not there counts as removed. It needs no handle, so that a reaper can use
-	// it. For the holder of the Sandbox the box is then lost (ErrBoxLost), not stopped.
+	// Remove destroys the box called name, running or not, with all that was made for it, and waits until nothing of
+	// it is left, or ctx ends: a nil error says that nothing is. A box that is not there counts as removed. It needs
+	// no handle, so that a reaper can use it. For the holder of the Sandbox the box is then lost (ErrBoxLost), not stopped.
 	Remove(ctx context.Context, name string, opts ...RemoveOption) error
 
 	// Get describes the box called name. ErrNotFound if there is none.
 	Get(ctx context.Context, name string) (Info, error)
 
 	// List describes every box of this product that carries all the given labels,
-	// whichever worker made it.
+	// whichever worker made it, those of which only a part is left (StateRemains) among them.
 	List(ctx context.Context, labels map[string]string) ([]Info, error)
 
 	// Check asks the engine whether it could make a box now. Its error says what to do.
@@ -89,8 +89,8 @@ type Sandbox interface {
 	// does not run is no error.
 	Stop(ctx context.Context, grace time.Duration) error
 
-	// Remove destroys the box and waits until it is gone, or ctx ends. It is safe at any time,
-	// also after a failed Start, and more than once.
+	// Remove destroys the box with all that was made for it, and waits until nothing of it is left, or ctx ends. It is
+	// safe at any time, also after a failed Start, and more than once.
 	Remove(ctx context.Context, opts ...RemoveOption) error
 
 	// Info describes the box as it was made and, once started, as it runs. It does no I/O.
@@ -143,6 +143,9 @@ const (
 	StateCreated State = "created"
 	StateRunning State = "running"
 	StateExited  State = "exited"
+	// StateRemains: the box is gone, and something that was made for it is left, such as its workspace. Its name and its
+	// labels are the box's; CreatedAt is the time of the last change that is known. Only List and Remove know it.
+	StateRemains State = "remains"
 )
 
 // Info describes a box.

@@ -110,13 +110,17 @@ func (r Resources) cut(asked Resources) Resources {
 // find by them what belongs to whom.
 const (
 	LabelProduct = "io.slipway.product" // always Product
-	LabelWorker  = "io.slipway.worker"
-	LabelHost    = "io.slipway.host"
-	LabelBoot    = "io.slipway.boot"
+	LabelBox     = "io.slipway.box"     // Spec.Name; every provider puts it on all that it makes for the box
+	LabelWorker  = "io.slipway.worker"  // for people: two workers may have one name
 	LabelJob     = "io.slipway.job"
 	LabelAttempt = "io.slipway.attempt"
 	LabelFence   = "io.slipway.fence"
 	LabelExpires = "io.slipway.expires" // Unix seconds
+	// These four say whose a box is: a random id of the worker, and where to look whether it still lives.
+	LabelInstance = "io.slipway.instance"
+	LabelHost     = "io.slipway.host"    // the host's name
+	LabelBoot     = "io.slipway.boot"    // of the host's kernel
+	LabelProcess  = "io.slipway.process" // namespace, number and start of the process
 )
 
 // Product is the value of LabelProduct and the first part of every box's name.

@@ -61,7 +61,7 @@ func newInstruments() *instruments {
 		logDropped:    counters("log_dropped_bytes_total", "Bytes that steps printed and that reach no reader of the events: no live view has them.", "loss"),
 		logKept:       counter("log_kept_bytes_total", "Bytes that steps printed and that a result or a stored log has."),
 		logLost:       counters("log_lost_bytes_total", "Bytes that steps printed and that neither a result nor a stored log has.", "loss"),
-		leftovers:     counter("leftovers_total", "Teardowns that failed: something may be left on the engine."),
+		leftovers:     counter("leftovers_total", "Removals of boxes, or of their volumes, that failed, by an attempt or by the reaper, which tries again: something may be left on the engine."),
 		reaped:        counter("reaped_total", "Boxes removed for workers that are gone."),
 
 		queueWait: prometheus.NewHistogram(histogram("queue_wait_seconds", "Time from when a job could begin to its claim.")),

@@ -136,7 +136,7 @@ func (r *Recorder) LogKept(kept, lost int64, cause string) {
 	}
 }
 
-// Leftover counts a teardown that failed, after which a box or a volume may be left on the engine.
+// Leftover counts a removal that failed, after which a box or a volume may be left on the engine.
 func (r *Recorder) Leftover() { r.m.leftovers.Inc() }
 
 // Reaped counts n boxes that were removed because their workers are gone.

@@ -98,7 +98,7 @@ func TestReaper_LeavesABoxThatIsBeingMade(t *testing.T) {
 			return nil
 		}
 		b.start()
-		pass(reapInterval - time.Minute)
+		pass(reapInterval / 2)
 		l := newLease(b, jobOf(run("say a")))
 		name = boxName(l.delivery)
 		b.queue.leases <- l

@@ -42,7 +42,8 @@ type Observer interface {
 	// says why they are lost: limit, no_store, store, disk, try or box; the glossary of package metrics explains them. All calls add up to
 	// what LogBytes tells as printed, once an attempt is over.
 	LogKept(kept, lost int64, cause string)
-	// Leftover tells that a teardown failed: something may be left on the engine.
+	// Leftover tells that the removal of a box, or of what is left of one, failed, by its attempt or by the reaper:
+	// something may be left on the engine. The reaper tries again, and tells it again.
 	Leftover()
 	// Reaped tells that n boxes were removed that other workers, or an earlier life of this one, had left.
 	Reaped(n int)

@@ -192,8 +192,8 @@ func (w *Worker) bounded(ctx context.Context, limit, left time.Duration) (contex
 
 // The reaper's clocks.
 const (
-	reapInterval = 5 * time.Minute
-	reapTimeout  = time.Minute // of one round
+	reapInterval = 30 * time.Second
+	reapTimeout  = 5 * time.Minute // of one round
 )
 
 // reapLoop removes what dead workers left, at the start and then from time to time.
@@ -211,9 +211,12 @@ func (w *Worker) reapLoop(ctx context.Context) {
 func (w *Worker) reap(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, reapTimeout)
 	defer cancel()
-	reaped, err := w.boxes.Reap(ctx)
+	reaped, left, err := w.boxes.Reap(ctx)
 	if reaped > 0 {
 		w.cfg.Observer.Reaped(reaped)
+	}
+	for range left {
+		w.cfg.Observer.Leftover()
 	}
 	return err
 }

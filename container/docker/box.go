@@ -217,6 +217,9 @@ func (b *sandbox) Remove(ctx context.Context, _ ...container.RemoveOption) error
 			return err
 		}
 	}
+	if err := b.p.left.remove(ctx, b.spec.Name); err != nil {
+		return fmt.Errorf("remove box %s: %w", b.spec.Name, err)
+	}
 	b.mu.Lock()
 	b.gone = true
 	b.info.State = container.StateExited

@@ -80,11 +80,7 @@ func (d *delivery) redeliver(ctx context.Context) error {
 type supervisorImage struct{ arch, volume, tag string }
 
 func (d *delivery) deliver(ctx context.Context, doubt bool) (engineFacts, error) {
-	var v client.ServerVersionResult
-	err := d.call(ctx, "ask engine's architecture", inspectTimeout, func(ctx context.Context) (err error) {
-		v, err = d.cli.ServerVersion(ctx, client.ServerVersionOptions{})
-		return err
-	})
+	what, err := d.image(ctx)
 	if err != nil {
 		return engineFacts{}, err
 	}
@@ -96,12 +92,6 @@ func (d *delivery) deliver(ctx context.Context, doubt bool) (engineFacts, error)
 	if err != nil {
 		return engineFacts{}, err
 	}
-	digest, err := supervisor.Digest(v.Arch)
-	if err != nil {
-		return engineFacts{}, fmt.Errorf("deliver supervisor: %w", err)
-	}
-	short := digest[:12]
-	what := supervisorImage{arch: v.Arch, volume: d.volumePrefix + short, tag: fillImage + ":" + short}
 	at, err := d.findVolume(ctx, what.volume)
 	switch {
 	case doubt || errdefs.IsNotFound(err):
@@ -119,6 +109,24 @@ func (d *delivery) deliver(ctx context.Context, doubt bool) (engineFacts, error)
 	d.facts = &at
 	d.mu.Unlock()
 	return at, nil
+}
+
+// image names the build of the supervisor that this engine can run.
+func (d *delivery) image(ctx context.Context) (supervisorImage, error) {
+	var v client.ServerVersionResult
+	err := d.call(ctx, "ask engine's architecture", inspectTimeout, func(ctx context.Context) (err error) {
+		v, err = d.cli.ServerVersion(ctx, client.ServerVersionOptions{})
+		return err
+	})
+	if err != nil {
+		return supervisorImage{}, err
+	}
+	digest, err := supervisor.Digest(v.Arch)
+	if err != nil {
+		return supervisorImage{}, fmt.Errorf("deliver supervisor: %w", err)
+	}
+	short := digest[:12]
+	return supervisorImage{arch: v.Arch, volume: d.volumePrefix + short, tag: fillImage + ":" + short}, nil
 }
 
 // tidy removes the container and the image of a worker that died while it filled the volume.

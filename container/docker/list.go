@@ -35,8 +35,13 @@ func (p *Provider) List(ctx context.Context, labels map[string]string) ([]contai
 	for k, v := range labels {
 		filter = filter.Add("label", k+"="+v)
 	}
+	// The volumes first: what is unused now and has no box afterwards has lost it.
+	volumes, err := p.left.list(ctx, filter.Clone().Add("dangling", "true"))
+	if err != nil {
+		return nil, err
+	}
 	var res client.ContainerListResult
-	err := p.call(ctx, "list boxes", inspectTimeout, func(ctx context.Context) (err error) {
+	err = p.call(ctx, "list boxes", inspectTimeout, func(ctx context.Context) (err error) {
 		res, err = p.cli.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: filter})
 		return err
 	})
@@ -44,6 +49,7 @@ func (p *Provider) List(ctx context.Context, labels map[string]string) ([]contai
 		return nil, err
 	}
 	infos := make([]container.Info, 0, len(res.Items))
+	whole := map[string]bool{}
 	for _, c := range res.Items {
 		name := ""
 		if len(c.Names) > 0 {
@@ -53,6 +59,13 @@ func (p *Provider) List(ctx context.Context, labels map[string]string) ([]contai
 			ID: c.ID, Name: name, State: stateOf(c.State), Labels: c.Labels,
 			CreatedAt: time.Unix(c.Created, 0), Workdir: c.Labels[labelWorkdir],
 		})
+		whole[name] = true
+	}
+	for _, v := range volumes {
+		if box := boxOf(v); !whole[box] { // else it goes with the box
+			whole[box] = true
+			infos = append(infos, describe(v))
+		}
 	}
 	return infos, nil
 }

@@ -80,6 +80,8 @@ func (f *fakeEngine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 		_, _ = io.WriteString(w, `{"StatusCode":0}`)
+	case what == "volumes":
+		_, _ = io.WriteString(w, `{"Volumes":[]}`)
 	case r.Method == http.MethodDelete:
 		w.WriteHeader(f.nextRemoval())
 		_, _ = io.WriteString(w, `{"message":"removal is in progress"}`)

@@ -43,6 +43,7 @@ type Provider struct {
 	puller    puller
 	pulls     singleFlight[pullKey, container.Image]
 	delivery  delivery
+	left      leftovers
 }
 
 var _ container.Provider = (*Provider)(nil)
@@ -71,11 +72,13 @@ func New(cfg Config) (*Provider, error) {
 		return nil, fmt.Errorf("set up docker client (DOCKER_HOST, docker host): %w", err)
 	}
 	a := api{cli}
-	return &Provider{
+	p := &Provider{
 		api: a, lifecycle: make(chan struct{}, cfg.Parallel),
 		puller:   puller{api: a, auth: cfg.Auth, stall: cfg.PullStall},
 		delivery: delivery{api: a, volumePrefix: volumePrefix, runtime: cfg.Runtime, cgroupParent: cfg.CgroupParent},
-	}, nil
+	}
+	p.left = leftovers{api: a, delivery: &p.delivery}
+	return p, nil
 }
 
 // CheckHost tells whether host can be the address of an engine. Its error says what is wanted.

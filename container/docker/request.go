@@ -55,12 +55,6 @@ func createRequest(spec container.Spec, at engineFacts) (client.ContainerCreateO
 
 func config(spec container.Spec) *mobycontainer.Config {
 	stopTimeout := stopSeconds
-	labels := maps.Clone(spec.Labels)
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	labels[container.LabelProduct] = container.Product
-	labels[labelWorkdir] = spec.Workdir
 	return &mobycontainer.Config{
 		Hostname:     hostname,
 		User:         "0:0",
@@ -78,11 +72,23 @@ func config(spec container.Spec) *mobycontainer.Config {
 		Image:           spec.Image,
 		WorkingDir:      "/",
 		NetworkDisabled: spec.Network == container.NetworkNone,
-		Labels:          labels,
+		Labels:          labels(spec),
 		Healthcheck:     &mobycontainer.HealthConfig{Test: []string{"NONE"}},
 		StopSignal:      "SIGTERM",
 		StopTimeout:     &stopTimeout,
 	}
+}
+
+// labels are on the box and on its volume, which may outlive it: an engine that is killed loses the one and keeps the other.
+func labels(spec container.Spec) map[string]string {
+	labels := maps.Clone(spec.Labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[container.LabelProduct] = container.Product
+	labels[container.LabelBox] = spec.Name
+	labels[labelWorkdir] = spec.Workdir
+	return labels
 }
 
 func hostConfig(spec container.Spec, at engineFacts) *mobycontainer.HostConfig {
@@ -167,7 +173,7 @@ func mounts(spec container.Spec, at engineFacts) []mount.Mount {
 		// Without a source it is anonymous, and goes with the container.
 		ms = append(ms, mount.Mount{
 			Type: mount.TypeVolume, Target: spec.Workdir,
-			VolumeOptions: &mount.VolumeOptions{NoCopy: true, Labels: map[string]string{container.LabelProduct: container.Product}},
+			VolumeOptions: &mount.VolumeOptions{NoCopy: true, Labels: labels(spec)},
 		})
 	}
 	return ms

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"slipway/container"
+	"slipway/container/supervisor/internal/wire"
 )
 
 // Where an adapter puts the program, and what it may do.
@@ -23,6 +24,13 @@ const (
 
 // Capabilities returns what the program needs beyond nothing, in Docker's names.
 func Capabilities() []string { return []string{"CHOWN", "KILL", "SETUID", "SETGID"} }
+
+// WipeArgs makes the program, started with these arguments and nothing else, empty the folder dir, at any depth, and end:
+// with 0 if nothing is left there. It is for what a box left whose own supervisor is dead.
+func WipeArgs(dir string) []string { return []string{wire.WipeArg, dir} }
+
+// WipeCapabilities returns what the program needs, as root, to remove what users of any number have made.
+func WipeCapabilities() []string { return []string{"DAC_OVERRIDE", "FOWNER"} }
 
 //go:embed bin
 var bin embed.FS

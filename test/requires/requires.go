@@ -36,6 +36,17 @@ func E2E(t testing.TB) {
 	Engine(t)
 }
 
+// Long skips t unless the long tests were asked for: `make leftovers` sets SLIPWAY_TEST_LONG=1.
+func Long(t testing.TB) {
+	t.Helper()
+	if !IsLong() {
+		t.Skip("takes minutes: run make leftovers, or set SLIPWAY_TEST_LONG=1")
+	}
+}
+
+// IsLong tells whether the long tests were asked for, for a test that is a longer one then.
+func IsLong() bool { return os.Getenv("SLIPWAY_TEST_LONG") != "" }
+
 var engine = sync.OnceValue(func() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()

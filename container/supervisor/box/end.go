@@ -17,8 +17,9 @@ import (
 const (
 	// killTime bounds the killing at the end. Signals don't reach what lives on after it.
 	killTime = 10 * time.Second
-	// wipeTime bounds the emptying of the workspace.
-	wipeTime = time.Minute
+	// wipeTime bounds the emptying of the workspace. It is generous: a wipe goes on only while it gets further, 60,000
+	// nested folders took 105 s on a disk that was busy, and what a box leaves is more trouble than what it still does.
+	wipeTime = 10 * time.Minute
 	// byeTime bounds the last word to a worker that may not listen.
 	byeTime = time.Second
 )

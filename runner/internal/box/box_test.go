@@ -168,18 +168,21 @@ func TestBox_GivesUp(t *testing.T) {
 		var told error
 		f.cfg.Removed = func(_ time.Duration, err error) { told = err }
 		b := start(t, f, owner("slipway-x-1", 1))
-		<-time.After(reapAge)
 		p.Fail(mock.Fault{At: mock.OnRemove, Err: container.ErrEngineUnavailable, Times: 16})
-		if n, err := f.Reap(t.Context()); n != 0 || err != nil {
-			t.Errorf("reaped %d, %v, while its owner has it", n, err)
+		if n, left, err := f.Reap(t.Context()); n != 0 || left != 0 || err != nil {
+			t.Errorf("reaped %d, left %d, %v, while its owner has it", n, left, err)
 		}
 		began := time.Now()
 		b.Remove(t.Context())
 		if took := time.Since(began); !errors.Is(told, container.ErrEngineUnavailable) || took > time.Minute+maxRemoveBackoff {
 			t.Errorf("told of %v after %s, want ErrEngineUnavailable after a minute", told, took)
 		}
-		if n, err := f.Reap(t.Context()); n != 1 || err != nil {
-			t.Errorf("reaped %d, %v; want what the removal left", n, err)
+		p.Fail(mock.Fault{At: mock.OnRemove, Err: container.ErrEngineUnavailable, Times: 1})
+		if n, left, err := f.Reap(t.Context()); n != 0 || left != 1 || err != nil {
+			t.Errorf("reaped %d, left %d, %v; want it counted as left while the engine is away", n, left, err)
+		}
+		if n, left, err := f.Reap(t.Context()); n != 1 || left != 0 || err != nil {
+			t.Errorf("reaped %d, left %d, %v; want what the removal left", n, left, err)
 		}
 	})
 }

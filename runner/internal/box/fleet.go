@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"os"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -18,7 +16,7 @@ import (
 // Config is what a Fleet works with.
 type Config struct {
 	Provider container.Provider
-	// Worker is the name of the worker. Boxes of other workers are left alone for as long as they may be alive.
+	// Worker is the name of the worker, for people. Whose a box is says a random id, which NewFleet makes.
 	Worker string
 	Log    *zap.Logger
 	// Cleanup makes the context of one removal: it must outlive ctx, and end some time.
@@ -31,20 +29,15 @@ type Config struct {
 type Fleet struct {
 	cfg Config
 
-	mu         sync.Mutex
-	live       map[string]bool // by name
-	host, boot string
+	self identity
+
+	mu   sync.Mutex
+	live map[string]bool // by name
 }
 
-// NewFleet makes a Fleet without boxes. It asks the system on which machine it is, and since which of its starts: what
-// the system can't tell stays empty, since both are labels for people and nothing depends on them.
+// NewFleet makes a Fleet without boxes.
 func NewFleet(cfg Config) *Fleet {
-	f := &Fleet{cfg: cfg, live: map[string]bool{}}
-	f.host, _ = os.Hostname()
-	if boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id"); err == nil {
-		f.boot = strings.TrimSpace(string(boot))
-	}
-	return f
+	return &Fleet{cfg: cfg, self: newIdentity(), live: map[string]bool{}}
 }
 
 // Owner says whose a box is.
@@ -66,14 +59,11 @@ func (f *Fleet) Box(o Owner) *Box {
 
 // labels returns the labels of the owner's box. Start adds the expiry.
 func (f *Fleet) labels(o Owner) map[string]string {
-	labels := map[string]string{
-		container.LabelProduct: container.Product,
-		container.LabelWorker:  f.cfg.Worker,
-		container.LabelHost:    f.host,
-		container.LabelBoot:    f.boot,
-		container.LabelFence:   strconv.FormatUint(o.Fence, 10),
-		o.Key:                  o.Value,
-	}
+	labels := f.self.labels()
+	labels[container.LabelProduct] = container.Product
+	labels[container.LabelWorker] = f.cfg.Worker
+	labels[container.LabelFence] = strconv.FormatUint(o.Fence, 10)
+	labels[o.Key] = o.Value
 	maps.Copy(labels, o.Labels)
 	return labels
 }
@@ -95,6 +85,13 @@ func (f *Fleet) isLive(name string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.live[name]
+}
+
+// allLive returns the names of all boxes that have an owner in this process now.
+func (f *Fleet) allLive() map[string]bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return maps.Clone(f.live)
 }
 
 // removeEarlier removes what earlier owners left on this engine. The fence is this owner's, so whatever runs there has

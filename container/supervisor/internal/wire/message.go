@@ -5,6 +5,9 @@ import (
 	"time"
 )
 
+// WipeArg, with a folder after it, makes the program empty that folder instead of running a box.
+const WipeArg = "wipe"
+
 // Kind says what a stream is for: the first byte of Open.
 type Kind byte
 

@@ -1,0 +1,163 @@
+package leftovers
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"slipway/test/eventually"
+	testimage "slipway/test/image"
+	"slipway/test/requires"
+)
+
+// engine is a private one.
+type engine struct {
+	dir, host string
+	args      []string
+	cmd       *exec.Cmd
+	log       *eventually.Buffer
+}
+
+// private starts an engine that has the tests' image. It ends with the test.
+func private(t *testing.T, args ...string) *engine {
+	t.Helper()
+	testimage.Require(t, testimage.Shell)
+	if os.Geteuid() != 0 {
+		requires.Missing(t, "needs root, to start an engine of its own")
+	}
+	if _, err := exec.LookPath("dockerd"); err != nil {
+		requires.Missing(t, "needs dockerd, to start an engine of its own: "+err.Error())
+	}
+	dir, err := os.MkdirTemp("", "slw") //nolint:usetesting // the path of a socket must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e := &engine{dir: dir, host: "unix://" + filepath.Join(dir, "sock"), log: &eventually.Buffer{}}
+	e.args = append([]string{
+		"--net", "--", "dockerd", "--config-file", filepath.Join(dir, "config.json"), "--data-root", filepath.Join(dir, "data"),
+		"--exec-root", filepath.Join(dir, "exec"), "--pidfile", filepath.Join(dir, "pid"), "--host", e.host,
+		"--bridge", "none", "--iptables=false", "--storage-driver", "overlay2",
+	}, args...)
+	e.start(t)
+	t.Cleanup(func() {
+		e.end(t, syscall.SIGTERM)
+		if t.Failed() {
+			t.Logf("log of the engine:\n%s", tail(e.log.String()))
+		}
+	})
+	save := exec.CommandContext(t.Context(), "docker", "save", testimage.Shell)
+	load := exec.CommandContext(t.Context(), "docker", "--host", e.host, "load")
+	if load.Stdin, err = save.StdoutPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := save.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := load.CombinedOutput(); err != nil {
+		t.Fatalf("load %s: %v\n%s", testimage.Shell, err, out)
+	}
+	if err := save.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// start starts the engine, for the first time or again, and waits until it answers.
+func (e *engine) start(t *testing.T) {
+	t.Helper()
+	// The containerd of an engine that was killed is dead, too. Where process 1 reaps nothing it seems to run, and is waited for.
+	_ = os.Remove(filepath.Join(e.dir, "exec/containerd/containerd.pid"))
+	e.cmd = exec.Command("unshare", e.args...) // which becomes dockerd
+	e.cmd.Stdout, e.cmd.Stderr = e.log, e.log
+	if err := e.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually.True(t, 2*time.Minute, "the engine answers", func() bool {
+		return exec.CommandContext(t.Context(), "docker", "--host", e.host, "version").Run() == nil
+	})
+}
+
+// end sends the engine a signal, and waits for its end.
+func (e *engine) end(t *testing.T, how os.Signal) {
+	t.Helper()
+	_ = e.cmd.Process.Signal(how) // it may have ended
+	ended := make(chan error, 1)
+	go func() { ended <- e.cmd.Wait() }()
+	select {
+	case <-ended:
+	case <-time.After(time.Minute):
+		_ = e.cmd.Process.Kill()
+		<-ended
+		t.Errorf("the engine did not end by %v within a minute", how)
+	}
+}
+
+// TestEngineKilled: an engine that ends under two boxes, in whatever way, loses them, and forgets their volumes. When it is back
+// nothing of them is left soon: by their own worker, or, if that was killed too, by the next one.
+func TestEngineKilled(t *testing.T) {
+	tests := []struct {
+		name   string
+		how    os.Signal
+		args   []string
+		worker bool // is killed as well
+		long   bool
+	}{
+		{"kill", syscall.SIGKILL, nil, false, false},
+		{"TERM", syscall.SIGTERM, nil, false, true},
+		{"live-restore", syscall.SIGKILL, []string{"--live-restore"}, false, true},
+		{"kill, and its worker", syscall.SIGKILL, nil, true, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.long {
+				requires.Long(t)
+			}
+			e := private(t, tt.args...)
+			name := unique("engine")
+			w := begin(t, name, e.host, 2, "mkdir -p a/b; echo x > a/b/f; sleep 600")
+			var boxes, volumes []string
+			eventually.True(t, time.Minute, "two boxes run", func() bool {
+				boxes, volumes = things(t, e.host, name)
+				return len(boxes) == 2 && len(volumes) == 2 && strings.Count(w.log.String(), "running") == 2
+			})
+			e.end(t, tt.how)
+			if tt.worker {
+				w.kill()
+			}
+			e.start(t)
+			began := time.Now()
+			_, still := things(t, e.host, name)
+			if tt.worker {
+				begin(t, name, e.host, 0, "")
+			}
+			kept := func(all, of []string) (n int) {
+				for _, x := range of {
+					if slices.Contains(all, x) {
+						n++
+					}
+				}
+				return n
+			}
+			eventually.True(t, 3*time.Minute, "the two boxes and their volumes are gone", func() bool {
+				b, v := things(t, e.host, name)
+				return kept(b, boxes)+kept(v, volumes) == 0
+			})
+			t.Logf("volumes that the engine still had when it was back: %d of 2; all gone %v later; leftovers counted: %d",
+				kept(still, volumes), time.Since(began).Round(time.Millisecond), strings.Count(w.log.String(), "\nleftover"))
+			w.kill()
+			begin(t, name, e.host, 0, "")
+			nothingLeft(t, e.host, name) // of the second attempts, too
+		})
+	}
+}
+
+func tail(s string) string { return s[max(0, len(s)-4000):] }
