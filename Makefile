@@ -72,6 +72,10 @@ vet: ## build and vet for every platform that is promised
 	$(EACH) GOOS=darwin GOARCH=arm64 $(GO) vet ./...; done
 	$(EACH) GOOS=windows GOARCH=amd64 $(GO) vet ./...; done
 
+.PHONY: leftovers
+leftovers: bin ## kill workers and a private engine, and make trees too deep for one: is anything left on an engine (root, dockerd)?
+	@SLIPWAY_TEST_ENGINE=1 SLIPWAY_TEST_LONG=1 $(TESTSUM) -count=1 -timeout 45m -run 'Killed|Leftover|RemoveDeep' ./test/leftovers ./container/docker
+
 .PHONY: deps
 deps: build ## what slipway costs: sizes, modules, lines of go.mod; fails over a bound (test/deps)
 	@$(GO) run ./test/deps

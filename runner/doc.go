@@ -31,7 +31,7 @@
 //     whether there is another attempt; each class of failure has its own.
 //   - Teardown: the removal of the box. It is registered before the box is made, runs once, in a context of its own, and
 //     its failure is counted as a leftover.
-//   - Reap: to remove what another worker, or an earlier life of this one, left.
+//   - Reap: to remove what another worker, or an earlier life of this one, left; a failure of that is a leftover, too.
 //
 // # Contexts
 //

@@ -32,7 +32,7 @@ func testLifecycle(t *testing.T, k kit) {
 	got, err := k.Get(ctx, info.Name)
 	must(t, "get", err)
 	if got.ID != info.ID || got.State != container.StateRunning || got.Labels[container.LabelWorker] != "suite" ||
-		got.Labels[container.LabelProduct] != container.Product || time.Since(got.CreatedAt).Abs() > time.Hour {
+		got.Labels[container.LabelProduct] != container.Product || got.Labels[container.LabelBox] != info.Name || time.Since(got.CreatedAt).Abs() > time.Hour {
 		t.Errorf("get: got %+v, want id %s, state running, its labels, made now", got, info.ID)
 	}
 	if exit, _ := exec(t, b, container.Command{Args: []string{"true"}}); !exit.Success() {

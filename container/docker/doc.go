@@ -3,16 +3,17 @@
 //
 //	Create ── pure: Spec → request ──► engine: container, never started
 //	Start  ── attach (stdin is the dead-man line), start, greet ──► supervisor.Session
-//	Remove ── drop the line, wait; still there: kill and remove ──► really gone
+//	Remove ── drop the line, wait while it works; still there: kill and remove ──► container and volume really gone
 //
 // Provider holds the boxes. What it rests on has types of its own: api (calls with deadlines and typed errors), puller
-// (images), delivery (the supervisor's volume).
+// (images), delivery (the supervisor's volume), leftovers (volumes of boxes that are gone).
 //
 // # What it leaves on an engine
 //
 // One read-only volume per build of the supervisor, slipway-supervisor-<digest>, which
 // the first box fills from an image made in memory. The image and the container that fill it
-// are removed at once. Boxes remove themselves with their volumes as soon as their worker's connection ends.
+// are removed at once. Boxes remove themselves with their volumes as soon as their worker's connection ends. A volume that
+// the engine keeps all the same is on the list of boxes as what remains of one, and goes by its box's name.
 //
 // # The network of a closed box
 //
@@ -26,6 +27,7 @@
 //
 //   - Box: a container made by Provider.Create. Ghost: one that was made and never started,
 //     such as by a call that ran into its deadline although the engine went on.
+//   - Leftover: a volume whose box is gone. Wiper: the container that empties one which the engine can't remove.
 //   - Fill: making the supervisor's volume, or checking it. Filler: the container that does it.
 //   - Lifecycle: creating, starting and removing. About one per core at a time is as fast as an
 //     engine gets (sixteen at once make each ten times slower), so that a semaphore guards it.

@@ -23,6 +23,7 @@ type sandbox struct {
 	p    *Provider
 	spec container.Spec // defaults filled in
 	root string
+	lock *os.File // on the record
 	done chan struct{}
 
 	mu       sync.Mutex
@@ -38,8 +39,13 @@ type sandbox struct {
 
 var _ container.Sandbox = (*sandbox)(nil)
 
-func (b *sandbox) work() string { return filepath.Join(b.root, "work") }
-func (b *sandbox) tmp() string  { return filepath.Join(b.root, "tmp") }
+const (
+	workName = "work"
+	tmpName  = "tmp"
+)
+
+func (b *sandbox) work() string { return filepath.Join(b.root, workName) }
+func (b *sandbox) tmp() string  { return filepath.Join(b.root, tmpName) }
 
 // Start starts the supervisor. See container.Sandbox.
 func (b *sandbox) Start(ctx context.Context) error {
@@ -170,9 +176,10 @@ func (b *sandbox) destroy() error {
 		_ = session.Close() // never fails
 		b.watch.Wait()
 	}
-	if err := os.RemoveAll(b.root); err != nil { // the supervisor has done so, unless it was never started or was killed
+	if err := b.p.wipe(context.Background(), b.root); err != nil { // the supervisor has done so, unless it was never started or was killed
 		return fmt.Errorf("remove box %s: %w", b.spec.Name, errors.Join(err, ended))
 	}
+	_ = b.lock.Close() // the file is gone
 	b.p.forget(b)
 	return nil
 }

@@ -12,6 +12,6 @@
 //
 // It gives the same commands, timeouts, tree kill, file API and dead-man switch as a real box, since the
 // same program does them. If the worker is root, commands run as Spec.User (default 1000:1000); else as the
-// worker's own user, and any other is refused. The folder is not removed if worker and supervisor are
-// both killed by SIGKILL.
+// worker's own user, and any other is refused. If worker and supervisor are both killed by SIGKILL the folder stays; it
+// has a record with the box's name and labels, whose lock tells the next worker's reaper that nobody has it any more.
 package local

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -40,6 +41,8 @@ func newProgram() (*program, error) {
 	return &program{file}, nil
 }
 
+func (p *program) path() string { return "/proc/self/fd/" + strconv.Itoa(int(p.file.Fd())) }
+
 func (p *program) close() { _ = p.file.Close() }
 
 // child is a running supervisor.
@@ -69,7 +72,7 @@ func (p *Provider) start(b *sandbox) (*child, error) {
 	if p.closed {
 		return nil, errors.Join(fmt.Errorf("%w: the provider is closed", container.ErrEngineUnavailable), c.conn.Close())
 	}
-	cmd := exec.Command("/proc/self/fd/" + strconv.Itoa(int(p.program.file.Fd()))) //nolint:noctx // it outlives Start: the end of its stdin ends it
+	cmd := exec.Command(p.program.path()) //nolint:noctx // it outlives Start: the end of its stdin ends it
 	cmd.Args = []string{"slipway-box"}
 	cmd.Dir = "/"
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8"}
@@ -85,6 +88,17 @@ func (p *Provider) start(b *sandbox) (*child, error) {
 		close(c.ended)
 	}()
 	return c, nil
+}
+
+// empty removes all that a folder holds, by the supervisor's program, which needs no open file for each level of a tree.
+func (p *Provider) empty(ctx context.Context, dir string) error {
+	cmd := exec.CommandContext(ctx, p.program.path(), supervisor.WipeArgs(dir)...)
+	cmd.Dir = "/"
+	cmd.Env = []string{}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("empty %s: %w: %s", dir, err, strings.TrimSpace(string(out)))
+	}
+	return nil
 }
 
 // wait waits until the supervisor has ended, and kills it if it does not.

@@ -3,6 +3,7 @@
 package local
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"runtime"
@@ -18,6 +19,8 @@ func newProgram() (*program, error) {
 }
 
 func (p *program) close() {}
+
+func (p *Provider) empty(context.Context, string) error { return container.ErrUnsupported }
 
 type child struct{ conn *os.File }
 

@@ -1,6 +1,7 @@
 package local_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"os"
@@ -210,9 +211,10 @@ func TestRemoveSlowly(t *testing.T) {
 	}
 }
 
-// After kill -9 of the worker its boxes are gone, with nobody to remove them.
-func TestWorkerKilled(t *testing.T) {
-	dir := t.TempDir()
+// startWorker starts a worker with a box in another process. supervisor is the number of the box's process 1, so to speak.
+func startWorker(t *testing.T) (cmd *exec.Cmd, dir string, supervisor int) {
+	t.Helper()
+	dir = t.TempDir()
 	for _, d := range []string{filepath.Dir(dir), dir} {
 		if err := os.Chmod(d, 0o755); err != nil {
 			t.Fatal(err)
@@ -222,7 +224,7 @@ func TestWorkerKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(self)
+	cmd = exec.Command(self)
 	cmd.Env = append(os.Environ(), "SLIPWAY_LOCAL_WORKER="+dir)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -231,10 +233,90 @@ func TestWorkerKilled(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	line := make([]byte, 8)
-	if n, err := out.Read(line); err != nil || string(line[:n]) != "running\n" {
-		t.Fatalf("worker said %q, %v", line[:n], err)
+	lines := bufio.NewScanner(out)
+	if !lines.Scan() {
+		t.Fatal("the worker said nothing")
 	}
+	if supervisor, err = strconv.Atoi(strings.TrimPrefix(lines.Text(), "running under ")); err != nil {
+		t.Fatalf("worker said %q", lines.Text())
+	}
+	return cmd, dir, supervisor
+}
+
+// A worker whose supervisor is killed with it leaves a folder. The next worker finds it, by its labels, and removes it at any
+// depth; a folder of a worker that lives is none of its business.
+func TestRemains(t *testing.T) {
+	living, dir, _ := startWorker(t)
+	p, err := local.New(local.Config{AllowLocal: true, Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close() //nolint:errcheck // it never fails
+	if list, err := p.List(t.Context(), nil); err != nil || len(list) != 0 {
+		t.Errorf("beside a worker that lives: got %+v, %v; want none", list, err)
+	}
+	_ = living.Process.Kill()
+	_ = living.Wait()
+
+	cmd, dir, supervisor := startWorker(t)
+	if p, err = local.New(local.Config{AllowLocal: true, Dir: dir}); err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()                                                   //nolint:errcheck // it never fails
+	if err := syscall.Kill(supervisor, syscall.SIGSTOP); err != nil { // it must not see the end of its worker
+		t.Fatal(err)
+	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	if err := syscall.Kill(supervisor, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	list, err := p.List(t.Context(), map[string]string{container.LabelJob: "doomed"})
+	if err != nil || len(list) != 1 || list[0].Name != "doomed" || list[0].State != container.StateRemains || time.Since(list[0].CreatedAt).Abs() > time.Hour {
+		t.Fatalf("got %+v, %v; want what remains of the box doomed", list, err)
+	}
+	deepen(t, list[0].Workdir)
+	if err := p.Remove(t.Context(), "doomed"); err != nil {
+		t.Error(err)
+	}
+	if list, err := p.List(t.Context(), nil); err != nil || len(list) != 0 {
+		t.Errorf("after removal: got %+v, %v; want none", list, err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+		t.Errorf("after removal: got %v, %v; want nothing", left, err)
+	}
+}
+
+// deepen makes more nested folders in dir than this process, and what it starts, may open files afterwards.
+func deepen(t *testing.T, dir string) {
+	t.Helper()
+	fd, err := syscall.Open(dir, syscall.O_DIRECTORY|syscall.O_CLOEXEC, 0)
+	for range 2000 {
+		if err == nil {
+			err = syscall.Mkdirat(fd, "d", 0o755)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		below, e := syscall.Openat(fd, "d", syscall.O_DIRECTORY|syscall.O_CLOEXEC, 0)
+		_ = syscall.Close(fd)
+		fd, err = below, e
+	}
+	_ = syscall.Close(fd)
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	few := syscall.Rlimit{Cur: 500, Max: limit.Max}
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit) })
+}
+
+// After kill -9 of the worker its boxes are gone, with nobody to remove them.
+func TestWorkerKilled(t *testing.T) {
+	cmd, dir, _ := startWorker(t)
 	begin := time.Now()
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
@@ -258,7 +340,7 @@ func worker(dir string) {
 		panic(err)
 	}
 	ctx := context.Background()
-	b, err := p.Create(ctx, container.Spec{Name: "doomed"})
+	b, err := p.Create(ctx, container.Spec{Name: "doomed", Labels: map[string]string{container.LabelJob: "doomed"}})
 	if err != nil {
 		panic(err)
 	}
@@ -266,7 +348,7 @@ func worker(dir string) {
 		panic(err)
 	}
 	_, err = b.Exec(ctx, container.Command{
-		Args:   []string{"/bin/sh", "-c", "setsid sleep 600 & mkdir -p a/b; echo x > a/b/c; echo running; sleep 600"},
+		Args:   []string{"/bin/sh", "-c", "setsid sleep 600 & mkdir -p a/b; echo x > a/b/c; awk '/^PPid/{print \"running under\", $2}' /proc/$PPID/status; sleep 600"},
 		Output: func(_ container.Stream, out []byte) { _, _ = os.Stdout.Write(out) },
 	})
 	panic(err)

@@ -22,8 +22,8 @@ type Config struct {
 	Dir string
 }
 
-// Provider is a container.Provider without containers. It knows the boxes that it made itself; those of a dead
-// worker have ended with it.
+// Provider is a container.Provider without containers. It knows the boxes that it made itself, and what is left of those of
+// dead workers, which have ended with these.
 type Provider struct {
 	dir     string
 	program *program
@@ -91,7 +91,7 @@ func (p *Provider) Create(ctx context.Context, spec container.Spec) (container.S
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.boxes[spec.Name] != nil || p.closed {
-		return nil, errors.Join(fmt.Errorf("create box %s: %w", spec.Name, container.ErrExists), os.RemoveAll(box.root))
+		return nil, errors.Join(fmt.Errorf("create box %s: %w", spec.Name, container.ErrExists), os.RemoveAll(box.root), box.lock.Close())
 	}
 	p.boxes[spec.Name] = box
 	return box, nil
@@ -137,13 +137,16 @@ func (p *Provider) create(spec container.Spec) (*sandbox, error) {
 	if err := os.MkdirAll(p.dir, 0o755); err != nil {
 		return nil, err
 	}
-	root, err := os.MkdirTemp(p.dir, "slipway-"+spec.Name+"-")
+	root, err := os.MkdirTemp(p.dir, rootPrefix+spec.Name+"-")
 	if err != nil {
 		return nil, err
 	}
 	box := newBox(p, spec, root)
 	if err = os.Chmod(root, 0o711); err == nil {
 		err = errors.Join(os.Mkdir(box.work(), 0o755), os.Mkdir(box.tmp(), 0o755))
+	}
+	if err == nil {
+		box.lock, err = claim(root, box.info)
 	}
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(root))
@@ -156,7 +159,7 @@ func (p *Provider) Remove(ctx context.Context, name string, _ ...container.Remov
 	if box := p.find(name); box != nil {
 		return p.remove(ctx, box)
 	}
-	return nil
+	return p.removeRemains(ctx, name)
 }
 
 // remove has box destroyed, and waits for that until ctx ends.
@@ -197,18 +200,26 @@ func (p *Provider) Get(_ context.Context, name string) (container.Info, error) {
 	return container.Info{}, fmt.Errorf("box %s: %w", name, container.ErrNotFound)
 }
 
-// List describes the boxes of this Provider that carry all the given labels.
+// List describes the boxes of this Provider, and what is left of those of dead workers, that carry all the given labels.
 func (p *Provider) List(_ context.Context, labels map[string]string) ([]container.Info, error) {
+	infos := p.own()
+	err := p.dead(func(r *remains) {
+		infos = append(infos, container.Info{
+			ID: filepath.Base(r.root), Name: r.Name, State: container.StateRemains, Labels: r.Labels, CreatedAt: r.Created,
+			Workdir: filepath.Join(r.root, workName),
+		})
+	})
+	return slices.DeleteFunc(infos, func(i container.Info) bool { return !i.Carries(labels) }), err
+}
+
+func (p *Provider) own() []container.Info {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var infos []container.Info
 	for _, box := range p.boxes {
-		info := box.Info()
-		if info.Carries(labels) {
-			infos = append(infos, info)
-		}
+		infos = append(infos, box.Info())
 	}
-	return infos, nil
+	return infos
 }
 
 // Check makes sure that boxes can have folders.
@@ -223,18 +234,19 @@ func (p *Provider) Check(context.Context) error {
 	return os.Remove(probe)
 }
 
-// Close frees the supervisor's program, and waits for the removals that are under way. Boxes that run go on; no new
+// Close waits for the removals that are under way, and frees the supervisor's program. Boxes that run go on; no new
 // one can start.
 func (p *Provider) Close() error {
 	p.mu.Lock()
-	if !p.closed {
-		p.closed = true
-		p.program.close()
-	}
+	first := !p.closed
+	p.closed = true
 	removals := slices.Collect(maps.Values(p.removals))
 	p.mu.Unlock()
 	for _, r := range removals {
 		<-r.done
+	}
+	if first {
+		p.program.close()
 	}
 	return nil
 }
@@ -260,6 +272,7 @@ func newBox(p *Provider, spec container.Spec, root string) *sandbox {
 		labels = map[string]string{}
 	}
 	labels[container.LabelProduct] = container.Product
+	labels[container.LabelBox] = spec.Name
 	b.info = container.Info{
 		ID: filepath.Base(root), Name: spec.Name, State: container.StateCreated, Labels: labels,
 		CreatedAt: time.Now(), Workdir: b.work(),

@@ -103,6 +103,7 @@ func (b *sandbox) Info() container.Info {
 		labels = map[string]string{}
 	}
 	labels[container.LabelProduct] = container.Product
+	labels[container.LabelBox] = b.spec.Name
 	return container.Info{ID: b.id, Name: b.spec.Name, State: b.state, Labels: labels, CreatedAt: b.made, Workdir: b.spec.Workdir}
 }
 

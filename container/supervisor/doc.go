@@ -10,7 +10,8 @@
 //
 // # What an adapter must give the program
 //
-// It takes no arguments. Everything it needs to know comes with Connect's Hello.
+// It takes no arguments, except where it only empties a folder that a dead box left (WipeArgs). Everything it needs to know
+// comes with Connect's Hello.
 //
 //	entrypoint    [BoxPath], command empty. The file is on a read-only mount (MountPath), mode 0555.
 //	process 1     of its own pid namespace: no init before it, no shared pid namespace. (Config.Root says otherwise.)

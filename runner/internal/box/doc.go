@@ -11,5 +11,6 @@
 //   - Fleet: all boxes of one worker. Live: a box whose owner has not removed it yet.
 //   - Owner: whose a box is: its name, its labels, its fence.
 //   - Fence: a number that grows from owner to owner of the same thing. Boxes with a lower one have lost the right to exist.
-//   - Reap: to remove what another worker, or an earlier life of this one, left.
+//   - Instance: the random id of a Fleet, by which a box is its. Orphan: a box whose worker's process has certainly ended.
+//   - Reap: to remove what another worker, or an earlier life of this one, left: boxes, and volumes that lost theirs.
 package box
