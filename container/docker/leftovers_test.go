@@ -278,7 +278,7 @@ func TestShorten(t *testing.T) {
 		t.Errorf("got %d characters, not found: %t; want some 300, and the type", len(got.Error()), errdefs.IsNotFound(got))
 	}
 	short := errors.New("short")
-	if got := shorten(short); got != short || shorten(nil) != nil {
+	if got := shorten(short); !errors.Is(got, short) || got.Error() != "short" || shorten(nil) != nil {
 		t.Errorf("got %v and %v, want them as they are", got, shorten(nil))
 	}
 }

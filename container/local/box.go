@@ -176,7 +176,7 @@ func (b *sandbox) destroy() error {
 		_ = session.Close() // never fails
 		b.watch.Wait()
 	}
-	if err := b.p.wipe(context.Background(), b.root); err != nil { // the supervisor has done so, unless it was never started or was killed
+	if err := b.p.wipe(b.root); err != nil { // the supervisor has done so, unless it was never started or was killed
 		return fmt.Errorf("remove box %s: %w", b.spec.Name, errors.Join(err, ended))
 	}
 	_ = b.lock.Close() // the file is gone

@@ -3,7 +3,6 @@
 package local
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"runtime"
@@ -20,7 +19,7 @@ func newProgram() (*program, error) {
 
 func (p *program) close() {}
 
-func (p *Provider) empty(context.Context, string) error { return container.ErrUnsupported }
+func (p *Provider) empty(string) error { return container.ErrUnsupported }
 
 type child struct{ conn *os.File }
 

@@ -251,7 +251,7 @@ func TestRemains(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.Close() //nolint:errcheck // it never fails
+	defer p.Close()
 	if list, err := p.List(t.Context(), nil); err != nil || len(list) != 0 {
 		t.Errorf("beside a worker that lives: got %+v, %v; want none", list, err)
 	}
@@ -262,7 +262,7 @@ func TestRemains(t *testing.T) {
 	if p, err = local.New(local.Config{AllowLocal: true, Dir: dir}); err != nil {
 		t.Fatal(err)
 	}
-	defer p.Close()                                                   //nolint:errcheck // it never fails
+	defer p.Close()
 	if err := syscall.Kill(supervisor, syscall.SIGSTOP); err != nil { // it must not see the end of its worker
 		t.Fatal(err)
 	}

@@ -91,24 +91,25 @@ func (p *Provider) dead(do func(*remains)) error {
 func (p *Provider) removeRemains(ctx context.Context, name string) error {
 	var removed error
 	err := p.dead(func(r *remains) {
-		if r.Name == name {
-			removed = errors.Join(removed, p.wipe(ctx, r.root))
+		if r.Name == name && ctx.Err() == nil {
+			removed = errors.Join(removed, p.wipe(r.root))
 		}
 	})
-	if err = errors.Join(err, removed); err != nil {
+	if err = errors.Join(err, removed, context.Cause(ctx)); err != nil {
 		return fmt.Errorf("remove box %s: %w", name, err)
 	}
 	return nil
 }
 
 // wipe removes the folder of a box, at any depth. The record goes last: it says whose the rest is if the removal is cut short.
-func (p *Provider) wipe(ctx context.Context, root string) error {
+// It takes no context: like any removal here it goes on, and the program bounds it.
+func (p *Provider) wipe(root string) error {
 	for _, dir := range []string{filepath.Join(root, workName), filepath.Join(root, tmpName)} {
 		if os.RemoveAll(dir) == nil {
 			continue
 		}
 		// A tree that is too deep for the open files that this process may have.
-		if err := p.empty(ctx, dir); err != nil {
+		if err := p.empty(dir); err != nil {
 			return err
 		}
 	}

@@ -90,8 +90,8 @@ func (e *engine) start(t *testing.T) {
 func (e *engine) end(t *testing.T, how os.Signal) {
 	t.Helper()
 	_ = e.cmd.Process.Signal(how) // it may have ended
-	ended := make(chan error, 1)
-	go func() { ended <- e.cmd.Wait() }()
+	ended := make(chan struct{})
+	go func() { _ = e.cmd.Wait(); close(ended) }() // the signal is no error
 	select {
 	case <-ended:
 	case <-time.After(time.Minute):

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// WipeArg, with a folder after it, makes the program empty that folder instead of running a box.
+// WipeArg makes the program empty the folder that is the next argument, instead of running a box.
 const WipeArg = "wipe"
 
 // Kind says what a stream is for: the first byte of Open.
