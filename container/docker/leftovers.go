@@ -47,8 +47,11 @@ func describe(v volume.Volume) container.Info {
 	}
 }
 
-// remove removes the volumes of the box called name, whose container is gone, and returns nil once there are none.
+// remove removes what is left of the box called name, whose container is gone, and returns nil once there is nothing.
 func (l leftovers) remove(ctx context.Context, name string) error {
+	if err := l.removeNameless(ctx, name); err != nil {
+		return err
+	}
 	volumes, err := l.list(ctx, client.Filters{}.Add("label", container.LabelProduct+"="+container.Product))
 	if err != nil {
 		return err
@@ -57,6 +60,22 @@ func (l leftovers) remove(ctx context.Context, name string) error {
 	for _, v := range volumes {
 		if boxOf(v) == name {
 			errs = append(errs, l.removeVolume(ctx, v.Name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// removeNameless removes the box's containers that no name finds any more: an engine that is killed while it removes a
+// container has given the name away already, and is back with the rest.
+func (l leftovers) removeNameless(ctx context.Context, name string) error {
+	containers, err := l.containers(ctx, client.Filters{}.Add("label", container.LabelProduct+"="+container.Product, container.LabelBox+"="+name))
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, c := range containers {
+		if len(c.Names) == 0 {
+			errs = append(errs, l.destroy(ctx, c.ID))
 		}
 	}
 	return errors.Join(errs...)

@@ -40,18 +40,14 @@ func (p *Provider) List(ctx context.Context, labels map[string]string) ([]contai
 	if err != nil {
 		return nil, err
 	}
-	var res client.ContainerListResult
-	err = p.call(ctx, "list boxes", inspectTimeout, func(ctx context.Context) (err error) {
-		res, err = p.cli.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: filter})
-		return err
-	})
+	containers, err := p.containers(ctx, filter)
 	if err != nil {
 		return nil, err
 	}
-	infos := make([]container.Info, 0, len(res.Items))
+	infos := make([]container.Info, 0, len(containers))
 	whole := map[string]bool{}
-	for _, c := range res.Items {
-		name := ""
+	for _, c := range containers {
+		name := c.Labels[container.LabelBox] // an engine that was killed while it removed a container may have lost its name alone
 		if len(c.Names) > 0 {
 			name = strings.TrimPrefix(c.Names[0], "/")
 		}
@@ -68,6 +64,15 @@ func (p *Provider) List(ctx context.Context, labels map[string]string) ([]contai
 		}
 	}
 	return infos, nil
+}
+
+func (a api) containers(ctx context.Context, filter client.Filters) ([]mobycontainer.Summary, error) {
+	var res client.ContainerListResult
+	err := a.call(ctx, "list boxes", infoTimeout, func(ctx context.Context) (err error) {
+		res, err = a.cli.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: filter})
+		return err
+	})
+	return res.Items, err
 }
 
 func ours(c mobycontainer.InspectResponse) bool {

@@ -27,11 +27,15 @@ type fakeEngine struct {
 	removal  []int    // HTTP status of each removal in turn; then 204
 	waits    chan struct{}
 	startErr bool
+	list     string // of containers
 }
 
 // newFake returns a Provider on a fake engine.
 func newFake(t *testing.T, f *fakeEngine, parallel int) *Provider {
 	t.Helper()
+	if f.list == "" {
+		f.list = "[]"
+	}
 	srv := httptest.NewServer(f)
 	p, err := New(Config{Host: strings.Replace(srv.URL, "http", "tcp", 1), Parallel: parallel})
 	if err != nil {
@@ -80,6 +84,8 @@ func (f *fakeEngine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 		_, _ = io.WriteString(w, `{"StatusCode":0}`)
+	case what == "containers/json":
+		_, _ = io.WriteString(w, f.list)
 	case what == "volumes":
 		_, _ = io.WriteString(w, `{"Volumes":[]}`)
 	case r.Method == http.MethodDelete:
@@ -257,6 +263,23 @@ func TestRemoveByNameLetsItEnd(t *testing.T) {
 	}
 	if kills, removals := f.seen("/kill"), f.seen("DELETE"); kills != 0 || removals != 1 {
 		t.Errorf("an ended box: got %d signals and %d removals, want 0 and 1", kills, removals)
+	}
+}
+
+// A container that lost its name, as an engine leaves it that was killed in the middle of a removal, is its box's all the same:
+// it is on the list by the label, and goes with what the label names.
+func TestNameless(t *testing.T) {
+	f := &fakeEngine{list: `[{"Id":"c9","Names":[],"State":"exited","Labels":{"` + container.LabelBox + `":"slipway-x-1"}}]`}
+	p := newFake(t, f, 2)
+	infos, err := p.List(t.Context(), nil)
+	if err != nil || len(infos) != 1 || infos[0].Name != "slipway-x-1" {
+		t.Errorf("list: got %+v, %v; want the box that the label names", infos, err)
+	}
+	if err := p.Remove(t.Context(), "slipway-x-1"); err != nil {
+		t.Errorf("Remove: got %v, want no error", err)
+	}
+	if got := f.seen("DELETE containers/c9"); got != 1 {
+		t.Errorf("removed c9 %d times, want once", got)
 	}
 }
 
