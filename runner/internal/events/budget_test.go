@@ -2,7 +2,9 @@ package events
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -148,4 +150,62 @@ func TestBudget_LargePieces(t *testing.T) {
 			t.Errorf("got %d bytes at the end, want the end of the output", len(last.Data))
 		}
 	})
+}
+
+// TestBudget_TailOfTwoStreams: the end of a step keeps its streams apart and in order, and is a copy: a box uses its buffer again.
+func TestBudget_TailOfTwoStreams(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, r := bounded(t)
+		e.Output(0, "stdout", bytes.Repeat([]byte("x"), limit)) // the budget is spent
+		e.Add(job.Event{Kind: job.EventStepEnd})
+		var buffer [2]byte
+		for i, stream := range []string{"stdout", "stderr", "stderr", "stdout"} {
+			buffer = [2]byte{byte('a' + i), '\n'}
+			e.Output(1, stream, buffer[:])
+		}
+		e.Add(job.Event{Kind: job.EventStepEnd, Step: 1})
+		e.Close()
+		var got []string
+		for _, ev := range r.events {
+			if ev.Kind == job.EventOutput && ev.Step == 1 {
+				got = append(got, fmt.Sprintf("%s %q", ev.Stream, ev.Data))
+			}
+		}
+		if want := []string{`stdout "a\n"`, `stderr "b\nc\n"`, `stdout "d\n"`}; !slices.Equal(got, want) {
+			t.Errorf("got %v, want %v", got, want)
+		}
+	})
+}
+
+// TestCost: an event takes in the queue what the budget counts for it, or a little less.
+func TestCost(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{0, 1, 2, 3, 100, 32 << 10} {
+		data, err := json.Marshal(job.Event{
+			JobID: job.NewID(), Generation: 1, Attempt: 1, Fence: 12345, Seq: 123456, Time: time.Now(),
+			Kind: job.EventOutput, Step: 12, Stream: "stdout", Data: make([]byte, n),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := cost(1, n), int64(len(data)); got < want || got > want+100 {
+			t.Errorf("%d bytes: counted %d, the event takes %d", n, got, want)
+		}
+	}
+	if got, want := cost(3, 30), cost(1, 30)+2*eventWeight; got != want {
+		t.Errorf("three events: counted %d, want %d", got, want)
+	}
+}
+
+// TestTail_TrimLine: the end begins with a whole line, unless it has none.
+func TestTail_TrimLine(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{"rest\nline\n": "rest\n", "\nline\n": "\n", "one line": "", "one line\n": ""} {
+		var end tail
+		end.add(0, "stdout", []byte(text))
+		if got := string(end.trimLine()); got != want || end.size != len(text)-len(want) {
+			t.Errorf("%q: removed %q, %d bytes are left; want %q removed", text, got, end.size, want)
+		}
+	}
 }
