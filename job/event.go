@@ -12,9 +12,10 @@ type EventKind string
 const (
 	EventClaimed   EventKind = "claimed"    // a worker took the job
 	EventPhase     EventKind = "phase"      // a phase began: Text is its name as in Phases
-	EventStepStart EventKind = "step_start" // Step, Name
+	EventStepStart EventKind = "step_start" // Step, Name; Text is the beginning of what it does
 	EventOutput    EventKind = "output"     // Step, Stream, Data
-	EventStepEnd   EventKind = "step_end"   // Step, Name, Status, ExitCode, Reason, Text, Tries, Leftovers, Cut, Truncated, TruncatedLines
+	EventStepRetry EventKind = "step_retry" // a try of a step failed and another will follow: Step, Name, Status, ExitCode, Signal, Reason, Text, Tries so far, NotBefore
+	EventStepEnd   EventKind = "step_end"   // Step, Name, Status, ExitCode, Signal, Reason, Text, Tries, Leftovers, Cut, Truncated, TruncatedLines
 	EventDropped   EventKind = "dropped"    // Step, Bytes of whose output with Lines line ends were not sent: Text says why
 	EventRetry     EventKind = "retry"      // the attempt ended and another will follow: Reason, Text, Class, Left, NotBefore
 	EventFinished  EventKind = "finished"   // the result is committed: Outcome, Reason
@@ -37,7 +38,8 @@ type Event struct {
 	Data     []byte     `json:"data,omitempty"` // raw output: not necessarily UTF-8
 	Status   StepStatus `json:"status,omitempty"`
 	ExitCode *int       `json:"exit_code,omitempty"`
-	Tries    int        `json:"tries,omitempty"` // as in StepResult
+	Signal   string     `json:"signal,omitempty"` // as in StepResult
+	Tries    int        `json:"tries,omitempty"`  // as in StepResult
 	Bytes    int64      `json:"bytes,omitempty"`
 	Lines    int64      `json:"lines,omitempty"`
 	Outcome  Outcome    `json:"outcome,omitempty"`
@@ -55,7 +57,7 @@ type Event struct {
 	Class Class `json:"class,omitempty"`
 	// Left is how many more attempts Class can pay for, the next one among them. Zero with a class that costs nothing.
 	Left int `json:"left,omitempty"`
-	// NotBefore is when the next attempt can begin at the earliest. Zero: at once.
+	// NotBefore is when the next attempt, or the next try of a step, can begin at the earliest. Zero: at once.
 	NotBefore time.Time `json:"not_before,omitzero"`
 }
 
@@ -67,7 +69,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 		Step *int `json:"step,omitempty"`
 	}{fields: fields(e)}
 	switch e.Kind {
-	case EventStepStart, EventOutput, EventDropped, EventStepEnd:
+	case EventStepStart, EventOutput, EventDropped, EventStepRetry, EventStepEnd:
 		out.Step = &e.Step
 	}
 	return json.Marshal(out)

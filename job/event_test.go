@@ -20,6 +20,7 @@ func TestEvent_Step(t *testing.T) {
 		{job.EventStepStart, 0, true},
 		{job.EventOutput, 0, true},
 		{job.EventStepEnd, 0, true},
+		{job.EventStepRetry, 0, true},
 		{job.EventOutput, 3, true},
 		{job.EventClaimed, 0, false},
 		{job.EventPhase, 0, false},

@@ -227,6 +227,9 @@ func TestLogs_Fair(t *testing.T) {
 	b.withWorker(conn, func(c *runner.Config) { c.LiveLimit, c.Observer = 128<<10, seen })
 	quiet := b.runJob("image: x\nsteps: [{run: echo here}]")
 	loud := b.runJob("image: x\nsteps: [{run: seq 1 900000}]") // 6.2 MB
+	if hint := b.err.String(); !strings.Contains(hint, "submit logs "+loud+" shows what is kept") {
+		t.Errorf("run does not say where the rest is: %q", hint)
+	}
 	if out, errOut, code := b.run("logs", quiet); code != 0 || out != "here\n" || !strings.Contains(errOut, "taken by worker w1") {
 		t.Errorf("the quiet job: code %d, stdout %q, want 0, and all of its events\n%s", code, out, errOut)
 	}

@@ -76,7 +76,8 @@ func (a *app) run(ctx context.Context, j *job.Job, p display.Printer) error {
 		} else if remark := unserved(ctx, c, j); remark != "" {
 			p.Note("%s", remark)
 		}
-		r, err := watch.Interruptible(ctx, c, j.ID, p, a.sys.Interrupts, "leaves it alone")
+		seen := &holes{Printer: p}
+		r, err := watch.Interruptible(ctx, c, j.ID, seen, a.sys.Interrupts, "leaves it alone")
 		if errors.Is(err, job.ErrNotSetUp) || errors.Is(err, job.ErrNotFound) {
 			// It was when the job was accepted: the queue lost it, the caller made no mistake.
 			return &exit.Error{Code: exit.Errored, Err: fmt.Errorf("follow job %s: %w", j.ID, err)}
@@ -84,8 +85,23 @@ func (a *app) run(ctx context.Context, j *job.Job, p display.Printer) error {
 		if err != nil {
 			return fmt.Errorf("follow job %s: %w", j.ID, err)
 		}
+		if seen.some {
+			p.Note("submit logs %s shows what is kept of the output that is left out above", j.ID)
+		}
 		return exit.Silent(exit.Outcome(r.Outcome))
 	})
+}
+
+// holes is a Printer that remembers whether output was left out.
+type holes struct {
+	display.Printer
+	some bool
+}
+
+// Event prints e.
+func (h *holes) Event(e job.Event) {
+	h.some = h.some || e.Kind == job.EventDropped
+	h.Printer.Event(e)
 }
 
 // submit puts j into the queue. known: it was there before.

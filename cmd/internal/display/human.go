@@ -89,9 +89,12 @@ func (p *Human) Event(e job.Event) {
 	case job.EventStepStart:
 		p.phaseEnds(e.Time)
 		p.step = e.Time
-		p.say("%s", p.paint(bold, fmt.Sprintf("step %d: %s", e.Step+1, stepName(e.Name, e.Step))))
+		p.say("%s", p.paint(bold, fmt.Sprintf("step %d: %s", e.Step+1, title(e))))
 	case job.EventOutput:
 		p.output(e)
+	case job.EventStepRetry:
+		p.flush()
+		p.tryEnds(e)
 	case job.EventStepEnd:
 		p.flush()
 		p.stepEnds(e)
@@ -109,19 +112,24 @@ func (p *Human) Event(e job.Event) {
 
 // nextTry says when the next attempt begins, and how many more there can be.
 func nextTry(e job.Event) string {
-	when := "at once"
-	if wait := e.NotBefore.Sub(e.Time); !e.NotBefore.IsZero() && wait > 0 {
-		when = "in " + Short(wait)
-	}
+	next := "next try " + when(e)
 	switch {
 	case e.Class == job.ClassShutdown:
-		return "next try " + when + ", at no cost"
+		return next + ", at no cost"
 	case e.Left == 1:
-		return "next try " + when + ", the last one"
+		return next + ", the last one"
 	case e.Left > 1:
-		return fmt.Sprintf("next try %s, %d tries left", when, e.Left)
+		return fmt.Sprintf("%s, %d tries left", next, e.Left)
 	}
-	return "next try " + when
+	return next
+}
+
+// when is the wait until NotBefore.
+func when(e job.Event) string {
+	if wait := e.NotBefore.Sub(e.Time); !e.NotBefore.IsZero() && wait > 0 {
+		return "in " + Short(wait)
+	}
+	return "at once"
 }
 
 func (p *Human) claimed(e job.Event) {

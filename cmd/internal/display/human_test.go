@@ -19,6 +19,7 @@ func TestHuman_StepEnd(t *testing.T) {
 		{"once", func(e *job.Event) { eventtest.ExitCode(1)(e); e.Tries = 1 }, "✗ failed (exit code 1) after 3s"},
 		{"three times", func(e *job.Event) { eventtest.ExitCode(1)(e); e.Tries = 3 }, "✗ failed (exit code 1) after 3s, 3 tries"},
 		{"second time lucky", func(e *job.Event) { eventtest.ExitCode(0)(e); e.Tries = 2 }, "✓ succeeded after 3s, 2 tries"},
+		{"killed", func(e *job.Event) { eventtest.ExitCode(137)(e); e.Signal = "SIGKILL\x1b" }, "✗ failed (exit code 137, SIGKILL) after 3s"},
 		{"canceled", func(e *job.Event) {
 			eventtest.ExitCode(143)(e)
 			e.Status, e.Reason = job.StepCanceled, job.ReasonCanceledByUser
@@ -62,6 +63,37 @@ func TestHuman_ResultInFull_Tries(t *testing.T) {
 	}})
 	if want := "✗ step 1: 1 failed after 3.02s, 3 tries\n"; !strings.Contains(errOut.String(), want) {
 		t.Errorf("got %q, want it to contain %q", errOut.String(), want)
+	}
+}
+
+// The tries of a step are told apart, with why each one failed and when the next one comes.
+func TestHuman_StepRetry(t *testing.T) {
+	var out, errOut bytes.Buffer
+	p := NewHuman(Options{Out: &out, Err: &errOut})
+	p.Event(eventtest.New(1, job.EventStepStart, func(e *job.Event) { e.Name, e.Text = "1", "./flaky\x1b[A …" }))
+	p.Event(eventtest.Output(2, "stdout", "first"))
+	p.Event(eventtest.New(3, job.EventStepRetry, func(e *job.Event) {
+		eventtest.ExitCode(139)(e)
+		e.Signal, e.Tries, e.Text, e.NotBefore = "SIGSEGV", 1, "why", e.Time.Add(2*time.Second)
+	}))
+	p.Event(eventtest.New(4, job.EventStepRetry, func(e *job.Event) { e.Status, e.Tries = job.StepTimedOut, 2 }))
+	want := "step 1: ./flaky …\n  ✗ try 1 failed (exit code 139, SIGSEGV); next try in 2s\n    why\n  ✗ try 2 timed out; next try at once\n"
+	if got := errOut.String(); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// A step with a name of its own is known by it.
+func TestHuman_Title(t *testing.T) {
+	for _, tc := range []struct{ name, text, want string }{
+		{"test", "go test ./...", "step 1: test\n"}, {"1", "go test ./...", "step 1: go test ./...\n"}, {"", "x", "step 1: x\n"},
+		{"1", "", "step 1: 1\n"}, {"2", "x", "step 1: 2\n"},
+	} {
+		var errOut bytes.Buffer
+		NewHuman(Options{Out: &errOut, Err: &errOut}).Event(eventtest.New(1, job.EventStepStart, func(e *job.Event) { e.Name, e.Text = tc.name, tc.text }))
+		if errOut.String() != tc.want {
+			t.Errorf("%q, %q: got %q, want %q", tc.name, tc.text, errOut.String(), tc.want)
+		}
 	}
 }
 

@@ -18,7 +18,7 @@ func (p *Human) stepEnds(e job.Event) {
 	p.step = time.Time{}
 	code := ""
 	if e.ExitCode != nil && (*e.ExitCode != 0 || e.Status != job.StepSucceeded) {
-		code = fmt.Sprintf(" (exit code %d)", *e.ExitCode)
+		code = exitCode(*e.ExitCode, e.Signal)
 	}
 	line := fmt.Sprintf("%s %s%s%s%s", mark(e.Status), statusWord(e.Status), code, took, tries(e.Tries))
 	switch {
@@ -70,6 +70,35 @@ func amount(bytes, lines int64) string {
 		return Size(bytes)
 	}
 	return fmt.Sprintf("%s (%s)", Size(bytes), Count(int(lines), "line"))
+}
+
+// tryEnds tells one try of a step from the next.
+func (p *Human) tryEnds(e job.Event) {
+	code := ""
+	if e.ExitCode != nil {
+		code = exitCode(*e.ExitCode, e.Signal)
+	}
+	p.say("  %s", p.paint(yellow, fmt.Sprintf("%s try %d %s%s; next try %s", mark(e.Status), e.Tries, statusWord(e.Status), code, when(e))))
+	if e.Text != "" {
+		p.say("    %s", sanitize.Line(e.Text))
+	}
+}
+
+// exitCode is how a command ended.
+func exitCode(code int, signal string) string {
+	if signal = sanitize.Line(signal); signal != "" {
+		return fmt.Sprintf(" (exit code %d, %s)", code, signal)
+	}
+	return fmt.Sprintf(" (exit code %d)", code)
+}
+
+// title is a step's name or, if that is only its number, what it does.
+func title(e job.Event) string {
+	name, text := stepName(e.Name, e.Step), sanitize.Line(e.Text)
+	if name == fmt.Sprint(e.Step+1) && text != "" {
+		return text
+	}
+	return name
 }
 
 // leftovers says what became of the processes that a step's command left running.

@@ -72,7 +72,7 @@ func (p *Human) ResultInFull(r *job.Result) {
 func (p *Human) stepResult(s job.StepResult) {
 	line := fmt.Sprintf("%s step %d: %s %s", mark(s.Status), s.Index+1, stepName(s.Name, s.Index), statusWord(s.Status))
 	if s.ExitCode != nil && *s.ExitCode != 0 {
-		line += fmt.Sprintf(" (exit code %d)", *s.ExitCode)
+		line += exitCode(*s.ExitCode, s.Signal)
 	}
 	if s.Status != job.StepSkipped {
 		line += " after " + Short(s.Duration.Std()) + tries(s.Tries)

@@ -68,7 +68,7 @@ func stepOf(e job.Event, open int) (index int, ok bool) {
 	switch e.Kind {
 	case job.EventDropped:
 		return max(open, e.Step), true
-	case job.EventStepStart, job.EventOutput, job.EventStepEnd:
+	case job.EventStepStart, job.EventOutput, job.EventStepRetry, job.EventStepEnd:
 		return e.Step, true
 	}
 	return 0, false

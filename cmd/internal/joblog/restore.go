@@ -29,7 +29,7 @@ func (s *show) restore(have *step, r *job.StepResult) {
 		}
 	}
 	s.to.Event(s.event(r, job.Event{
-		Kind: job.EventStepEnd, Time: r.FinishedAt, Status: r.Status, ExitCode: r.ExitCode, Reason: r.Reason, Text: r.Message,
+		Kind: job.EventStepEnd, Time: r.FinishedAt, Status: r.Status, ExitCode: r.ExitCode, Signal: r.Signal, Reason: r.Reason, Text: r.Message,
 		Tries: r.Tries, Leftovers: r.Leftovers, Cut: o.Cut,
 	}))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"slipway/internal/hint"
@@ -25,13 +26,17 @@ func (x *Executor) act(hold, ctx context.Context, a *loop.Action) (job.StepResul
 		return x.skip(&a.Step), nil
 	}
 	index, name := x.take(&a.Step)
-	x.cfg.Events.Add(job.Event{Kind: job.EventStepStart, Step: index, Name: name})
+	x.cfg.Events.Add(job.Event{Kind: job.EventStepStart, Step: index, Name: name, Text: title(&a.Step)})
 	began := time.Now()
 	for try := 1; ; try++ {
 		r, out, err := x.try(ctx, &a.Step, index)
 		r.Index, r.Name, r.Tries = index, name, try
 		again := err == nil && try < a.Step.Retry.Attempts && failed(r) && ctx.Err() == nil // else it was ended from outside
-		again = again && pause.For(ctx, backoff.Delay(a.Step.Retry.Backoff.Std(), try-1))
+		if again {
+			delay := backoff.Delay(a.Step.Retry.Backoff.Std(), try-1)
+			x.cfg.Events.Add(retryEvent(r, delay))
+			again = pause.For(ctx, delay)
+		}
 		x.cfg.Observer.LogKept(0, out.missing, LostBox)
 		if again {
 			x.cfg.Observer.StepRetried()
@@ -46,13 +51,50 @@ func (x *Executor) act(hold, ctx context.Context, a *loop.Action) (job.StepResul
 		x.record.add(r, key)
 		x.cfg.Events.Add(job.Event{
 			Kind: job.EventStepEnd, Step: r.Index, Name: r.Name,
-			Status: r.Status, ExitCode: r.ExitCode, Reason: r.Reason, Text: r.Message, Tries: r.Tries,
+			Status: r.Status, ExitCode: r.ExitCode, Signal: r.Signal, Reason: r.Reason, Text: r.Message, Tries: r.Tries,
 			Leftovers: r.Leftovers, Cut: r.Output.Cut, Truncated: r.Output.Truncated, TruncatedLines: r.Output.TruncatedLines,
 		})
 		x.cfg.Observer.StepDone(r.Status, last)
 		r.Output = out.observation(r.Output)
 		return r, err
 	}
+}
+
+// retryEvent tells that a try ended as r says, and that the next one follows after delay.
+func retryEvent(r job.StepResult, delay time.Duration) job.Event {
+	e := job.Event{
+		Kind: job.EventStepRetry, Step: r.Index, Name: r.Name, Status: r.Status, ExitCode: r.ExitCode, Signal: r.Signal,
+		Reason: r.Reason, Text: excerpt.Shorten(r.Message, maxStepMessage), Tries: r.Tries,
+	}
+	if delay > 0 {
+		e.NotBefore = time.Now().Add(delay)
+	}
+	return e
+}
+
+// maxTitle bounds what an event says of a step that begins, in bytes.
+const maxTitle = 80
+
+// title is the beginning of what a step does: people know a step without a name by it.
+func title(s *job.Step) string {
+	text := strings.Join(s.Command, " ")
+	switch s.Kind() {
+	case job.KindRun:
+		text = s.Run
+	case job.KindWrite:
+		text = "write " + s.Write.Path
+	case job.KindRead:
+		text = "read " + s.Read
+	case job.KindDelete:
+		text = "delete " + s.Delete
+	case job.KindList:
+		text = "list " + s.List
+	}
+	line, more, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	if strings.TrimSpace(more) != "" {
+		line += " …"
+	}
+	return excerpt.Shorten(line, maxTitle)
 }
 
 // take gives a step its index, and returns what people see of it.

@@ -22,12 +22,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // told records what a Loop tells.
 type told struct {
 	kinds   []job.EventKind
+	events  []job.Event
 	printed string
 	retried int
 	done    []job.StepStatus
 }
 
-func (n *told) Add(e job.Event)                                 { n.kinds = append(n.kinds, e.Kind) }
+func (n *told) Add(e job.Event)                                 { n.kinds, n.events = append(n.kinds, e.Kind), append(n.events, e) }
 func (n *told) Output(_ int, _ string, p []byte)                { n.printed += string(p) }
 func (n *told) StepDone(status job.StepStatus, _ time.Duration) { n.done = append(n.done, status) }
 func (n *told) Missing(int, int64)                              {}
