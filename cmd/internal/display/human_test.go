@@ -86,8 +86,11 @@ func TestHuman_StepRetry(t *testing.T) {
 // A step with a name of its own is known by it.
 func TestHuman_Title(t *testing.T) {
 	for _, tc := range []struct{ name, text, want string }{
-		{"test", "go test ./...", "step 1: test\n"}, {"1", "go test ./...", "step 1: go test ./...\n"}, {"", "x", "step 1: x\n"},
-		{"1", "", "step 1: 1\n"}, {"2", "x", "step 1: 2\n"},
+		{"test", "go test ./...", "step 1: test\n"},
+		{"1", "go test ./...", "step 1: go test ./...\n"},
+		{"", "x", "step 1: x\n"},
+		{"1", "", "step 1: 1\n"},
+		{"2", "x", "step 1: 2\n"},
 	} {
 		var errOut bytes.Buffer
 		NewHuman(Options{Out: &errOut, Err: &errOut}).Event(eventtest.New(1, job.EventStepStart, func(e *job.Event) { e.Name, e.Text = tc.name, tc.text }))
