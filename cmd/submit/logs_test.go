@@ -234,7 +234,7 @@ func TestLogs_Fair(t *testing.T) {
 		t.Errorf("the quiet job: code %d, stdout %q, want 0, and all of its events\n%s", code, out, errOut)
 	}
 	out, errOut, code := b.run("logs", loud)
-	if code != 4 || len(out) < 64<<10 || len(out) > 128<<10 || !strings.HasSuffix(out, "\n900000\n") || !strings.Contains(errOut, "more than the live view has room for") {
+	if code != 4 || len(out) < 24<<10 || len(out) > 128<<10 || !strings.HasSuffix(out, "\n900000\n") || !strings.Contains(errOut, "more than the live view has room for") {
 		t.Errorf("the loud job: code %d, %d bytes, want 4, its share, and why it is not more\n%s", code, len(out), errOut)
 	}
 	seen.mu.Lock()
