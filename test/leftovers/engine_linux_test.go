@@ -37,7 +37,12 @@ func private(t *testing.T, args ...string) *engine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	t.Cleanup(func() {
+		unmount(t, dir)
+		if err := os.RemoveAll(dir); err != nil {
+			t.Errorf("remove the private engine's folder: %v", err)
+		}
+	})
 	if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte("{}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -157,6 +162,20 @@ func TestEngineKilled(t *testing.T) {
 			begin(t, name, e.host, 0, "")
 			nothingLeft(t, e.host, name) // of the second attempts, too
 		})
+	}
+}
+
+// unmount takes away what an engine that was killed left mounted below dir, the last first.
+func unmount(t *testing.T, dir string) {
+	t.Helper()
+	mounts, err := os.ReadFile("/proc/self/mounts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range slices.Backward(strings.Split(string(mounts), "\n")) {
+		if fields := strings.Fields(line); len(fields) > 1 && strings.HasPrefix(fields[1], dir+"/") {
+			_ = syscall.Unmount(fields[1], syscall.MNT_DETACH) // the removal of the folder tells
+		}
 	}
 }
 
