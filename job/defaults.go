@@ -75,6 +75,7 @@ func (j *Job) Clone() *Job {
 	c.Labels = maps.Clone(j.Labels)
 	c.Env = maps.Clone(j.Env)
 	c.Workspace = clonePtr(j.Workspace)
+	c.Relax = slices.Clone(j.Relax)
 	c.Inputs = slices.Clone(j.Inputs)
 	for i := range c.Inputs {
 		in := &c.Inputs[i]

@@ -39,7 +39,7 @@ var synonyms = map[string]map[string]string{
 		"cwd": "workdir", "dir": "workdir", "container": "image", "timeout_minutes": "timeout", "deadline": "timeout",
 		"max_duration": "timeout", "retries": "retry", "start_at": "not_before", "tags": "labels", "metadata": "labels",
 		"files": "inputs", "tasks": "steps", "commands": "steps", "script": "steps", "image_pull_policy": "pull",
-		"pull_policy": "pull", "limits": "resources", "network_mode": "network", "arch": "platform",
+		"pull_policy": "pull", "limits": "resources", "network_mode": "network", "relaxed": "relax", "relaxations": "relax", "arch": "platform",
 	},
 	"Step": {
 		"script": "run", "bash": "run", "sh": "run", "cmd": "command", "argv": "command", "exec": "command", "args": "command",
@@ -60,6 +60,7 @@ var hints = map[string]document.Hint{
 	"Job.image":      {Example: `"golang:1.26"`},
 	"Job.inputs":     {Example: `[{path: "a.txt", content: "hello"}]`},
 	"Job.labels":     {Example: `{team: "build"}`},
+	"Job.relax":      {Example: `["rootfs_writable"]`},
 	"Job.resources":  {Example: `{cpus: 2, memory: "1GiB"}`},
 	"Job.retry":      {Example: `{attempts: 3}`},
 	"Job.steps":      {Example: `[{run: "make test"}]`},

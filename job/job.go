@@ -69,6 +69,8 @@ type Job struct {
 	Env map[string]string `json:"env,omitempty"`
 	// Network is what the box can reach. Empty means none.
 	Network Network `json:"network,omitempty"`
+	// Relax lists the closed defaults of a box that this one does without. Each needs its key in the worker's policy. Empty means none.
+	Relax []Relaxation `json:"relax,omitempty"`
 	// Resources limits the box. Zero means the worker's defaults.
 	Resources Resources `json:"resources,omitzero"`
 
@@ -127,6 +129,20 @@ const (
 
 // networks lists every Network.
 func networks() []Network { return []Network{NetworkNone, NetworkOpen} }
+
+// Relaxation is a closed default that a box can do without. The network and root have fields of their own.
+type Relaxation string
+
+// The relaxations that a job asks for by name.
+const (
+	// RelaxRootfsWritable: the image's own files can be changed in the box. Needs `rootfs_writable` in the worker's policy.
+	RelaxRootfsWritable Relaxation = "rootfs_writable"
+	// RelaxSeccompDefault: the engine's own filter of system calls, which is wider. Needs `seccomp_default` in the worker's policy.
+	RelaxSeccompDefault Relaxation = "seccomp_default"
+)
+
+// relaxations lists every Relaxation.
+func relaxations() []Relaxation { return []Relaxation{RelaxRootfsWritable, RelaxSeccompDefault} }
 
 // Resources limits a box. A field that is left out takes the worker's default.
 type Resources struct {

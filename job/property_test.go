@@ -33,6 +33,7 @@ func drawJob(t *rapid.T) *Job {
 		Workdir:  rapid.SampledFrom([]string{"", "/w", "/home/x"}).Draw(t, "workdir"),
 		Env:      drawEnv(t),
 		Network:  rapid.SampledFrom(networks()).Draw(t, "network"),
+		Relax:    rapid.SliceOfNDistinct(rapid.SampledFrom(relaxations()), 0, 2, rapid.ID[Relaxation]).Draw(t, "relax"),
 		Resources: Resources{
 			CPUs: rapid.SampledFrom([]float64{0, MinCPUs, 0.1, 1. / 3, MaxCPUs}).Draw(t, "cpus"),
 			Pids: rapid.SampledFrom([]int64{0, MinPids, MaxPids}).Draw(t, "pids"),

@@ -189,6 +189,8 @@ func enumOf(t reflect.Type) []string {
 		return words(pullPolicies())
 	case reflect.TypeFor[Network]():
 		return words(networks())
+	case reflect.TypeFor[Relaxation]():
+		return words(relaxations())
 	case reflect.TypeFor[PullWorkspace]():
 		return words(workspacePulls())
 	case reflect.TypeFor[PushWorkspace]():

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -109,6 +110,16 @@ func (c *checker) box(j *Job) {
 		c.Fail("network", `"egress" is not supported by this version: use "none" or "open"`)
 	} else {
 		enum(c, j.Network, "network", networks())
+	}
+	for i, r := range j.Relax {
+		path := fmt.Sprintf("relax[%d]", i)
+		if slices.Contains(j.Relax[:i], r) {
+			c.Fail(path, "%s is there twice", document.Quote(string(r)))
+		}
+		if r == "" {
+			c.Fail(path, "must not be empty")
+		}
+		enum(c, r, path, relaxations())
 	}
 	c.resources(&j.Resources)
 }

@@ -186,9 +186,14 @@ func denied(err error) container.Denials {
 	var refused container.Denials
 	errors.As(err, &refused)
 	for i, d := range refused {
-		if d.Field == "relaxed" {
-			refused[i] = &container.Denied{Field: "user", Key: d.Key, Detail: d.Detail} // the only relaxation that a job's user asks for
+		if d.Field != "relaxed" {
+			continue
 		}
+		field := "relax"
+		if d.Key == string(container.RelaxRootSteps) {
+			field = "user" // which is how a job asks for it
+		}
+		refused[i] = &container.Denied{Field: field, Key: d.Key, Detail: d.Detail}
 	}
 	return refused
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"slipway/container"
 	"slipway/job"
 )
 
@@ -25,6 +26,10 @@ func TestAccept(t *testing.T) {
 		{"root", root, nil, job.ReasonPolicyDenied, []string{"user", "root_steps"}},
 		{"root's group", func(j *job.Job) { j.Steps[0].User = "1000:0" }, nil, job.ReasonPolicyDenied, []string{"steps[0].user", "root_steps"}},
 		{"root step", func(j *job.Job) { j.Steps[0].User = "0" }, nil, job.ReasonPolicyDenied, []string{"steps[0].user", "root_steps"}},
+		{"writable root", func(j *job.Job) { j.Relax = []job.Relaxation{job.RelaxRootfsWritable} }, nil, job.ReasonPolicyDenied, []string{"relax: not allowed", "(key rootfs_writable)"}},
+		{"relaxed by half", func(j *job.Job) {
+			j.Relax = []job.Relaxation{job.RelaxRootfsWritable, job.RelaxSeccompDefault}
+		}, func(c *Config) { c.Policy.Allow = []container.Relaxation{container.RelaxRootfsWritable} }, job.ReasonPolicyDenied, []string{"relax: not allowed", "(key seccomp_default)"}},
 		{"memory", func(j *job.Job) { j.Resources.Memory = 1 << 40 }, nil, job.ReasonPolicyDenied, []string{"memory", "max.memory"}},
 		{"image", func(*job.Job) {}, func(c *Config) { c.Policy.Images = []string{"ghcr.io/acme/"} }, job.ReasonPolicyDenied, []string{"image", "images"}},
 		{"bytes", func(j *job.Job) { j.Resources.Memory = 2 << 30 }, func(c *Config) { c.Policy.Max.Memory = 1 << 30 }, job.ReasonPolicyDenied, []string{"2GiB asked for, 1GiB allowed"}},

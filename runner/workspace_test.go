@@ -207,14 +207,15 @@ func TestAccept_NotAJob(t *testing.T) {
 func TestBoxSpec(t *testing.T) {
 	t.Parallel()
 	scenario(t, func(b *bundle) {
-		b.cfg.Policy.Allow = []container.Relaxation{container.RelaxRootSteps, container.RelaxNetworkOpen}
+		b.cfg.Policy.Allow = container.Relaxations()
 		b.cfg.Resources = container.Resources{Pids: 100}
 		j := jobOf(run("say a"))
 		j.User, j.Network, j.Env, j.Workdir = "0:0", job.NetworkOpen, map[string]string{"A": "b"}, "/src"
+		j.Relax = []job.Relaxation{job.RelaxSeccompDefault, job.RelaxRootfsWritable}
 		j.Resources = job.Resources{CPUs: 1.5, Memory: 1 << 30, Tmp: 8 << 20}
 		l := b.do(j)
 		r := b.want(l, job.Succeeded, "")
-		if want := []string{"network_open", "root_steps"}; !slices.Equal(r.Relaxed, want) {
+		if want := []string{"network_open", "root_steps", "rootfs_writable", "seccomp_default"}; !slices.Equal(r.Relaxed, want) {
 			t.Errorf("relaxed: got %v, want %v", r.Relaxed, want)
 		}
 		s := b.boxes.specs[0]

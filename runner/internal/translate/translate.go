@@ -27,8 +27,11 @@ func Spec(j *job.Job, defaults container.Resources) (container.Spec, error) {
 		Image: j.Image, Platform: j.Platform, User: user, Workdir: j.Workdir, Env: j.Env,
 		Network: container.Network(j.Network), Resources: resources(j.Resources, defaults),
 	}
+	for _, r := range j.Relax {
+		spec.Relaxed = append(spec.Relaxed, container.Relaxation(r))
+	}
 	if user == (container.User{}) && j.User != "" {
-		spec.Relaxed = []container.Relaxation{container.RelaxRootSteps} // else 0:0 would mean "nothing said"
+		spec.Relaxed = append(spec.Relaxed, container.RelaxRootSteps) // else 0:0 would mean "nothing said"
 	}
 	return spec, nil
 }
