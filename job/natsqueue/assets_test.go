@@ -11,6 +11,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"slipway/job"
 	"slipway/job/natsqueue"
 	"slipway/job/natsqueue/natsserver"
 )
@@ -100,6 +101,39 @@ func TestSetupOvertaken(t *testing.T) {
 	info, err := b.conn.JobsInfo(t.Context())
 	if err != nil || !overtaken || info.Config.MaxMsgs != 9+1 {
 		t.Errorf("JOBS: got %+v, %v, overtaken %t, want the limit of the faster one, 9 and the first message", info, err, overtaken)
+	}
+}
+
+// TestLimitsOfMissingStreams: a stream that is missing beside others has no limit that could differ, and is not waited for.
+// Without any stream there is nothing to compare.
+func TestLimitsOfMissingStreams(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(c *natsqueue.Config) { c.MaxJobs = 9 })
+	_, js := b.raw()
+	for _, s := range []string{"EVENTS", "RESULTS"} {
+		if err := js.DeleteStream(t.Context(), b.cfg.Prefix+"-"+s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.cfg.MaxJobs = 7
+	conn := b.connect()
+	got, err := conn.Limits(t.Context())
+	if err != nil || len(got) != 1 || got[0].Setting != "MaxJobs" {
+		t.Errorf("Limits: got %v, %v, want MaxJobs alone", got, err)
+	}
+	if err := conn.SetLimits(t.Context()); err != nil {
+		t.Errorf("SetLimits: %v", err)
+	}
+	if got, err := conn.Limits(t.Context()); err != nil || len(got) != 0 {
+		t.Errorf("Limits after SetLimits: got %v, %v, want none", got, err)
+	}
+	b.cfg.Prefix += "-other"
+	other := b.connect()
+	if _, err := other.Limits(t.Context()); !errors.Is(err, job.ErrNotSetUp) {
+		t.Errorf("Limits without any stream: got %v, want ErrNotSetUp", err)
+	}
+	if err := other.SetLimits(t.Context()); !errors.Is(err, job.ErrNotSetUp) {
+		t.Errorf("SetLimits without any stream: got %v, want ErrNotSetUp", err)
 	}
 }
 

@@ -11,6 +11,62 @@ import (
 	"slipway/job"
 )
 
+// stopTime is how long Next waits after the end of its context for a claim that is under way. Mostly the claim has been
+// made and given back by then.
+const stopTime = time.Second
+
+// claimFor claims the job of msg for a slot that waits until ctx ends. It returns nil if the job is not the slot's.
+//
+// A claim is never cut short: whether its record was written would be unknown, and the job would pay for a crashed worker.
+// So a claim that a silent server delays goes on after stopTime without its slot, and then gives the job back.
+func (k *Consumer) claimFor(ctx context.Context, msg jetstream.Msg) *lease {
+	claimed, ended := make(chan *lease), make(chan struct{})
+	k.claims.Go(func() {
+		defer close(ended)
+		k.tryClaim(ctx, msg, claimed)
+	})
+	select {
+	case l := <-claimed:
+		return l
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+	}
+	select {
+	case <-ended:
+	case <-time.After(stopTime):
+	}
+	return nil
+}
+
+// tryClaim hands the lease of msg's job to the slot. It gives back what comes after the end of ctx.
+func (k *Consumer) tryClaim(ctx context.Context, msg jetstream.Msg, claimed chan<- *lease) {
+	if ctx.Err() != nil {
+		k.fetch.giveBack(ctx, msg)
+		return
+	}
+	l, err := k.claim(ctx, msg)
+	if err != nil {
+		// The token comes again by itself; the worker that gets it then tries anew.
+		k.q.cfg.OnError(err)
+	}
+	if l == nil {
+		return
+	}
+	if ctx.Err() == nil {
+		select {
+		case claimed <- l:
+			return
+		case <-ctx.Done():
+		}
+	}
+	releaseCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTime)
+	defer cancel()
+	if err := l.Release(releaseCtx); err != nil {
+		k.q.cfg.OnError(err)
+	}
+}
+
 // claimTime bounds one claim.
 const claimTime = 15 * time.Second
 

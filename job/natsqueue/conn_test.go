@@ -66,6 +66,7 @@ authorization {
     {user: noresult, password: r, permissions: {publish: {deny: ["slipway.R.>", "$KV.slipway-jobs.>", "$JS.API.CONSUMER.CREATE.KV_slipway-jobs.>"]}}}
     {user: single, password: s, permissions: {publish: {deny: ["$JS.API.DIRECT.GET.*"]}}}
     {user: nolist, password: l, permissions: {publish: {deny: ["$JS.API.CONSUMER.LIST.>"]}}}
+    {user: nojanitor, password: j, permissions: {publish: {deny: ["$KV.slipway-workers._janitor"]}}}
     {user: nofloor, password: f, permissions: {publish: {deny: ["slipway.J._.>"]}}}
     {user: producer, password: p, permissions: {publish: {allow: ["slipway.J.>", "slipway.D.wait.>"]}, subscribe: {allow: ["_INBOX_producer.>"]}}}
   ]
@@ -73,7 +74,7 @@ authorization {
 `
 
 // roleServer starts a server with these roles and sets a queue up.
-func roleServer(t *testing.T) func(user, inbox string) *natsqueue.Conn {
+func roleServer(t *testing.T) func(user, inbox string, edits ...func(*natsqueue.Config)) *natsqueue.Conn {
 	t.Helper()
 	conf := filepath.Join(t.TempDir(), "nats.conf")
 	if err := os.WriteFile(conf, []byte(roles), 0o600); err != nil {
@@ -84,12 +85,16 @@ func roleServer(t *testing.T) func(user, inbox string) *natsqueue.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(srv.Close)
-	connect := func(user, inbox string) *natsqueue.Conn {
+	connect := func(user, inbox string, edits ...func(*natsqueue.Config)) *natsqueue.Conn {
 		t.Helper()
-		conn, err := natsqueue.Connect(t.Context(), natsqueue.Config{
+		cfg := natsqueue.Config{
 			URL: strings.Replace(srv.ClientURL(), "nats://", "nats://"+user+"@", 1), Timing: fast, InboxPrefix: inbox,
 			MaxJobBytes: 1 << 20, EventsBytes: 1 << 20,
-		})
+		}
+		for _, edit := range edits {
+			edit(&cfg)
+		}
+		conn, err := natsqueue.Connect(t.Context(), cfg)
 		if err != nil {
 			t.Fatalf("Connect as %s: %v", user, err)
 		}
@@ -180,7 +185,7 @@ func TestInProcess(t *testing.T) {
 }
 
 // dropWithoutResults: a person who may not publish results can drop a letter whose result is there.
-func dropWithoutResults(t *testing.T, connect func(user, inbox string) *natsqueue.Conn) {
+func dropWithoutResults(t *testing.T, connect func(user, inbox string, edits ...func(*natsqueue.Config)) *natsqueue.Conn) {
 	t.Helper()
 	admin := connect("admin:a", "")
 	w, err := admin.Consumer(t.Context(), natsqueue.ConsumerConfig{Worker: "w0"})

@@ -39,7 +39,12 @@ type Consumer struct {
 	fetch    fetcher
 	presence *presence
 	mover    jetstream.ConsumeContext
-	unsub    func() error // from cancels and namesakes
+	unsub    func() error   // from cancels and namesakes
+	kept     chan struct{}  // closed when presence renews the worker's entry no more
+	claims   sync.WaitGroup // of Next, which may return before the claim it began has ended
+
+	closing sync.Mutex
+	left    bool // the worker's entry is removed; guarded by closing
 
 	mu      sync.Mutex
 	running map[job.ID]*lease
@@ -49,10 +54,12 @@ type Consumer struct {
 
 var _ job.Consumer = (*Consumer)(nil)
 
-// Consumer joins the queue as a worker: it makes missing lanes, publishes that the worker
-// is alive, listens for cancels, and moves due jobs. If the name is in use
-// it waits until a dead process's entry expired, and otherwise fails. The caller
-// calls Close.
+// Consumer joins the queue as a worker: it makes missing lanes, publishes that the worker is alive, listens for cancels, and
+// moves due jobs. The caller calls Close.
+//
+// If another process goes by that name and answers, Consumer fails. If the server says that this process is not connected,
+// Consumer replaces its entry at once. If neither can be told, Consumer waits until the entry is gone or was not renewed for
+// Timing.DeadMan.
 func (c *Conn) Consumer(ctx context.Context, cfg ConsumerConfig) (*Consumer, error) {
 	if err := job.CheckWorker(cfg.Worker); err != nil {
 		return nil, fmt.Errorf("join the queue: Worker: %w", err)
@@ -60,7 +67,9 @@ func (c *Conn) Consumer(ctx context.Context, cfg ConsumerConfig) (*Consumer, err
 	if len(cfg.Queues) == 0 {
 		cfg.Queues = c.cfg.Queues
 	}
-	k := &Consumer{q: c, cfg: cfg, boot: rand.Text(), running: map[job.ID]*lease{}, claiming: map[job.ID]bool{}}
+	k := &Consumer{
+		q: c, cfg: cfg, boot: rand.Text(), kept: make(chan struct{}), running: map[job.ID]*lease{}, claiming: map[job.ID]bool{},
+	}
 	k.ctx, k.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	if err := k.join(ctx); err != nil {
 		k.cancel(err)
@@ -105,7 +114,10 @@ func (k *Consumer) join(ctx context.Context) error {
 		_ = k.unsub()
 		return err
 	}
-	k.wg.Go(func() { k.presence.keep(k.ctx) })
+	k.wg.Go(func() {
+		defer close(k.kept)
+		k.presence.keep(k.ctx)
+	})
 	k.wg.Go(func() { (&janitor{q: k.q, boot: k.boot}).run(k.ctx) })
 	return nil
 }
@@ -151,29 +163,9 @@ func (k *Consumer) Next(ctx context.Context) (job.Lease, error) {
 		if msg == nil {
 			continue
 		}
-		if ctx.Err() != nil {
-			k.fetch.giveBack(ctx, msg)
-			return nil, context.Cause(ctx)
+		if l := k.claimFor(ctx, msg); l != nil {
+			return l, nil
 		}
-		l, err := k.claim(ctx, msg)
-		if err != nil {
-			// The token comes again by itself; the worker that gets it then tries anew.
-			k.q.cfg.OnError(err)
-			continue
-		}
-		if l == nil {
-			continue
-		}
-		if ctx.Err() != nil {
-			releaseCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTime)
-			err := l.Release(releaseCtx)
-			cancel()
-			if err != nil {
-				k.q.cfg.OnError(err)
-			}
-			return nil, context.Cause(ctx)
-		}
-		return l, nil
 	}
 }
 
@@ -216,26 +208,49 @@ func (k *Consumer) progressing() []RunningJob {
 	return all
 }
 
-// Close leaves the queue: it fetches nothing any more, gives back what arrives, and removes
-// the worker's entry. It waits for all that until ctx ends. Leases that
-// are still held keep working until they are ended. Call it after the last Next
-// returned; it may be called twice.
+// Close leaves the queue: it fetches nothing any more, removes the worker's entry, and gives back what arrives. It waits for
+// all that until ctx ends; a call after that goes on with what the first one left. Leases that are still held keep working
+// until they are ended. Call it after the last Next returned; it may be called twice.
 func (k *Consumer) Close(ctx context.Context) error {
+	if err := k.close(ctx); err != nil {
+		return fmt.Errorf("leave the queue: %w", err)
+	}
+	return nil
+}
+
+func (k *Consumer) close(ctx context.Context) error {
+	k.closing.Lock()
+	defer k.closing.Unlock()
 	first := k.fetch.close()
 	if first {
-		_ = k.unsub() // the connection may be gone already
 		k.mover.Drain()
 		k.cancel(errClosed)
 	}
+	fault := k.leave(ctx)
+	if first { // a process that wants the name is told that this one lives until the name is free
+		_ = k.unsub() // the connection may be gone already
+	}
 	done := make(chan struct{})
-	go func() { defer close(done); k.fetch.wg.Wait(); k.wg.Wait(); <-k.mover.Closed() }()
+	go func() { defer close(done); k.fetch.wg.Wait(); k.claims.Wait(); k.wg.Wait(); <-k.mover.Closed() }()
 	select {
 	case <-done:
 	case <-ctx.Done():
-		return fmt.Errorf("leave the queue: %w", context.Cause(ctx))
+		return context.Cause(ctx)
 	}
-	if first && k.q.Connected() {
-		return k.presence.leave(ctx)
+	return fault
+}
+
+// leave removes the worker's entry, once. A server that is not reachable removes it by itself later.
+func (k *Consumer) leave(ctx context.Context) error {
+	select {
+	case <-k.kept: // else the entry would come back
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
-	return nil
+	if k.left || !k.q.Connected() {
+		return nil
+	}
+	err := k.presence.leave(ctx)
+	k.left = err == nil
+	return err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"slipway/internal/pause"
+	"slipway/job/natsqueue/internal/jsconn"
 )
 
 // janitorKey is held by the one worker that repairs. No worker's name can start with its first character.
@@ -40,7 +41,11 @@ func (j *janitor) tend(ctx context.Context, s *sweep, every time.Duration) *swee
 	// The look and the wait after it take a period each at most before the next election; the third is spare.
 	mine, err := j.elected(ctx, 3*every)
 	if err != nil {
-		return s // election unknown: skip this round, keep the sweep's progress
+		// Unknown, so this round is skipped, and the sweep's progress kept. Without the right to the key there is no janitor.
+		if ctx.Err() == nil && !jsconn.Conflicts(err) {
+			j.q.cfg.OnError(fmt.Errorf("elect the janitor: %w", err))
+		}
+		return s
 	}
 	if !mine {
 		return nil
@@ -64,7 +69,6 @@ func (j *janitor) elected(ctx context.Context, period time.Duration) (bool, erro
 	}
 	msg := nats.NewMsg(j.q.streams.workers.Key(janitorKey))
 	msg.Data = []byte(j.boot)
-	err = j.q.js.Publish(ctx, "become janitor", msg,
-		jetstream.WithExpectLastSequencePerSubject(seq), jetstream.WithMsgTTL(max(time.Second, period.Truncate(time.Second))))
+	_, err = j.q.js.Replace(ctx, "become janitor", msg, seq, jetstream.WithMsgTTL(max(time.Second, period.Truncate(time.Second))))
 	return err == nil, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -150,5 +151,46 @@ func TestJanitorKeepsItsSweep(t *testing.T) {
 	w.Kill()
 	if again := w.Tend(s, time.Minute); again != s {
 		t.Errorf("Tend without an election: got %v, want the sweep", again)
+	}
+}
+
+// A worker that can't be janitor says why: where no worker can, nobody repairs. A worker that finds
+// another janitor is silent.
+func TestJanitorWithoutTheRight(t *testing.T) {
+	t.Parallel()
+	connect := roleServer(t)
+	var mu sync.Mutex
+	var faults []error
+	for _, tt := range []struct{ user, name, want string }{
+		{"nojanitor:j", "w1", "elect the janitor: become janitor: NATS denies publish"},
+		{"admin:a", "w2", ""},
+		{"admin:a", "w3", ""}, // w2 is the janitor
+	} {
+		conn := connect(tt.user, "", unhurried, func(c *natsqueue.Config) {
+			c.OnError = func(err error) {
+				mu.Lock()
+				defer mu.Unlock()
+				if strings.Contains(err.Error(), "elect the janitor") {
+					faults = append(faults, err)
+				}
+			}
+		})
+		w, err := conn.Consumer(t.Context(), natsqueue.ConsumerConfig{Worker: tt.name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Tend(nil, time.Minute)
+		if err := w.Close(t.Context()); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+		mu.Lock()
+		switch {
+		case tt.want == "" && len(faults) > 0:
+			t.Errorf("worker %s as %s: OnError heard %v, want nothing", tt.name, tt.user, faults)
+		case tt.want != "" && (len(faults) != 1 || !strings.Contains(faults[0].Error(), tt.want)):
+			t.Errorf("worker %s as %s: OnError heard %v, want %q", tt.name, tt.user, faults, tt.want)
+		}
+		faults = nil
+		mu.Unlock()
 	}
 }

@@ -2,6 +2,7 @@ package natsqueue
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -29,9 +30,9 @@ func (l Limit) String() string {
 	return fmt.Sprintf("%s of stream %s is %s, and the settings say %s", l.Setting, l.Stream, l.Have, l.Want)
 }
 
-// Limits returns the limits of the streams that are not as the Config says, and nothing of streams that don't exist. Setup
-// makes streams with the Config's limits, and leaves those of a stream that exists alone: another worker, or an operator,
-// may have chosen them.
+// Limits returns the limits of the streams that are not as the Config says, and nothing of streams that don't exist. It
+// returns job.ErrNotSetUp if none does. Setup makes streams with the Config's limits, and leaves those of a stream that
+// exists alone: another worker, or an operator, may have chosen them.
 func (c *Conn) Limits(ctx context.Context) ([]Limit, error) {
 	var found []Limit
 	err := c.eachLimited(ctx, func(want, have jetstream.StreamConfig) error {
@@ -41,7 +42,7 @@ func (c *Conn) Limits(ctx context.Context) ([]Limit, error) {
 	return found, err
 }
 
-// SetLimits brings the streams to the Config's limits. A smaller limit deletes the oldest events and results that no longer
+// SetLimits brings the streams that exist to the Config's limits; job.ErrNotSetUp says that none does. A smaller limit deletes the oldest events and results that no longer
 // fit; no job that waits or runs is dropped.
 func (c *Conn) SetLimits(ctx context.Context) error {
 	return c.eachLimited(ctx, func(want, have jetstream.StreamConfig) error {
@@ -52,19 +53,30 @@ func (c *Conn) SetLimits(ctx context.Context) error {
 	})
 }
 
-// eachLimited calls do for each stream whose limits are settings.
+// eachLimited calls do for each stream whose limits are settings. It passes over those that are not there, and returns
+// job.ErrNotSetUp if none is.
 func (c *Conn) eachLimited(ctx context.Context, do func(want, have jetstream.StreamConfig) error) error {
+	fault := c.js.NotSetUp()
 	for _, want := range layout(c.names, c.cfg) {
 		if c.names.limitSettings(want.Name) == [3]string{} {
 			continue
 		}
-		have, err := c.js.Stream(want.Name).Info(ctx)
+		s := c.js.Stream(want.Name)
+		// Info alone would wait for a stream that is missing beside others.
+		if _, missing := errors.AsType[*MissingError](s.Probe(ctx)); missing {
+			continue
+		}
+		have, err := s.Info(ctx)
 		if err == nil {
 			err = do(want, have.Config)
 		}
 		if err != nil {
 			return fmt.Errorf("limits of the queue: %w", err)
 		}
+		fault = nil
+	}
+	if fault != nil {
+		return fmt.Errorf("limits of the queue: %w", fault)
 	}
 	return nil
 }

@@ -92,6 +92,7 @@ type presence struct {
 	self        WorkerInfo // without the running list
 	progressing func() []RunningJob
 	changed     chan struct{} // the running list changed
+	seq         uint64        // of the entry as this process last wrote it
 	tookOver    time.Time     // when the entry of a dead process was replaced; zero: there was none
 	onError     func(error)
 }
@@ -121,7 +122,7 @@ func (p *presence) claimName(ctx context.Context) error {
 		case w != nil && w.Boot == p.self.Boot:
 			return nil // an earlier try wrote it, and its confirmation was lost
 		case w == nil, seq == seen && time.Since(since) > p.ttl:
-			err = p.publish(ctx, jetstream.WithExpectLastSequencePerSubject(seq))
+			err = p.publish(ctx, seq)
 			if !jsconn.Conflicts(err) {
 				return err
 			}
@@ -170,7 +171,7 @@ func (p *presence) ask(ctx context.Context, boot string) error {
 // bootName is what rand.Text makes.
 var bootName = regexp.MustCompile(`^[A-Z2-7]+$`)
 
-// keep publishes the worker's entry again and again, and at once when the running list changes.
+// keep renews the worker's entry again and again, and at once when the running list changes.
 func (p *presence) keep(ctx context.Context) {
 	every := p.ttl / 4
 	t := time.NewTicker(every)
@@ -183,7 +184,7 @@ func (p *presence) keep(ctx context.Context) {
 		case <-p.changed:
 		}
 		tryCtx, cancel := context.WithTimeout(ctx, every)
-		err := p.publish(tryCtx)
+		err := p.renew(tryCtx)
 		cancel()
 		if err != nil && ctx.Err() == nil {
 			p.onError(err)
@@ -199,9 +200,27 @@ func (p *presence) announce() {
 	}
 }
 
-// publish writes the worker's entry with a lifetime. The library's own
-// update of a key would drop the lifetime.
-func (p *presence) publish(ctx context.Context, opts ...jetstream.PublishOpt) error {
+// renew publishes the worker's entry anew, unless another process has the name by now: this one may have stood still for
+// longer than its entry lived, and the jobs of the other would count as nobody's.
+func (p *presence) renew(ctx context.Context) error {
+	err := p.publish(ctx, p.seq)
+	if !jsconn.Conflicts(err) {
+		return err
+	}
+	// A confirmation was lost, or the entry: it expired, or the server that kept it was away.
+	w, seq, err := p.workers.get(ctx, p.self.Name)
+	switch {
+	case err != nil:
+		return err
+	case w != nil && w.Boot != p.self.Boot:
+		return inUse(w)
+	}
+	return p.publish(ctx, seq)
+}
+
+// publish writes the worker's entry, with a lifetime, in place of the one with the sequence last. The library's own update
+// of a key would drop the lifetime.
+func (p *presence) publish(ctx context.Context, last uint64) error {
 	w := p.self
 	w.Running = p.progressing()
 	data, err := json.Marshal(w)
@@ -210,10 +229,24 @@ func (p *presence) publish(ctx context.Context, opts ...jetstream.PublishOpt) er
 	}
 	msg := nats.NewMsg(p.workers.bucket.Key(w.Name))
 	msg.Data = data
-	return p.js.Publish(ctx, "say that worker "+w.Name+" is alive", msg, append(opts, jetstream.WithMsgTTL(p.ttl))...)
+	seq, err := p.js.Replace(ctx, "say that worker "+w.Name+" is alive", msg, last, jetstream.WithMsgTTL(p.ttl))
+	if err == nil {
+		p.seq = seq
+	}
+	return err
 }
 
-// leave removes the worker's entry.
+// leave removes the worker's entry, but not that of another process, which took the name over meanwhile.
 func (p *presence) leave(ctx context.Context) error {
-	return p.js.Publish(ctx, "leave the queue", p.workers.bucket.Removal(p.self.Name), jetstream.WithMsgTTL(p.ttl))
+	for {
+		w, seq, err := p.workers.get(ctx, p.self.Name)
+		if err != nil || w == nil || w.Boot != p.self.Boot {
+			return err
+		}
+		_, err = p.js.Replace(ctx, "remove the entry of worker "+w.Name, p.workers.bucket.Removal(w.Name), seq, jetstream.WithMsgTTL(p.ttl))
+		if !jsconn.Conflicts(err) {
+			return err
+		}
+		// A last renewal came later than the look, or an earlier try of this call was not confirmed: look again.
+	}
 }

@@ -93,7 +93,9 @@ func (s Stream) batch(ctx context.Context, request *nats.Msg, each func(*jetstre
 		switch status := reply.Header.Get("Status"); status {
 		case "":
 		case "204":
-			left, err = strconv.ParseUint(reply.Header.Get(headerPending), 10, 64)
+			if left, err = strconv.ParseUint(reply.Header.Get(headerPending), 10, 64); err != nil {
+				err = fmt.Errorf("%w: end of the batch: %w", errUnreadable, err)
+			}
 			return last, left, err
 		case "503":
 			return 0, 0, nats.ErrNoResponders

@@ -66,7 +66,10 @@ func (c *caller) untilAnswered(ctx context.Context, op string, one try) error {
 		if err == nil {
 			return nil
 		}
-		if !Transient(err) {
+		switch {
+		case errors.Is(err, errRefused), errors.Is(err, errUnreadable):
+			return fmt.Errorf("%s: the NATS server at %s %w", op, c.where, err)
+		case !Transient(err):
 			return fmt.Errorf("%s: %w", op, err)
 		}
 		cut := why != nil && ctx.Err() != nil

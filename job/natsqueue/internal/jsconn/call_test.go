@@ -91,10 +91,60 @@ func TestTries(t *testing.T) {
 		{jetstream.ErrMsgNotFound, false},
 		{job.ErrNotSetUp, false},
 		{&PermissionError{}, false},
+		{errRefused, false},
+		{errUnreadable, false},
 	} {
 		if got := Transient(tt.err); got != tt.want {
 			t.Errorf("Transient(%v): got %t, want %t", tt.err, got, tt.want)
 		}
+	}
+}
+
+// An answer that would be the same at the next try ends the call at once, and the error does not speak of a silent server.
+func TestAnswersThatStay(t *testing.T) {
+	t.Parallel()
+	header := func(pairs ...string) nats.Header {
+		h := nats.Header{}
+		for i := 0; i < len(pairs); i += 2 {
+			h.Set(pairs[i], pairs[i+1])
+		}
+		return h
+	}
+	for _, tt := range []struct {
+		name string
+		try  func() error
+		want string
+	}{
+		{"a bad request", func() error {
+			_, err := rawMessage(&nats.Msg{Header: header("Status", "408", "Description", "Bad Request")})
+			return err
+		}, "op: the NATS server at here refused the request: status 408: Bad Request"},
+		{"a status of a later server", func() error {
+			_, err := rawMessage(&nats.Msg{Header: header("Status", "418", "Description", "teapot")})
+			return err
+		}, "op: the NATS server at here refused the request: status 418: teapot"},
+		{"no sequence", func() error {
+			_, err := rawMessage(&nats.Msg{})
+			return err
+		}, "op: the NATS server at here gave an answer that can't be read: sequence: "},
+		{"no time", func() error {
+			_, err := rawMessage(&nats.Msg{Header: header(jetstream.SequenceHeader, "7")})
+			return err
+		}, "op: the NATS server at here gave an answer that can't be read: time: "},
+		{"no JSON", func() error { return apiError([]byte("<html>")) }, "op: the NATS server at here gave an answer that can't be read: "},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tries := 0
+				err := (&caller{where: "here"}).callDuringSetup(t.Context(), "op", "s", func(context.Context) error {
+					tries++
+					return tt.try()
+				})
+				if err == nil || !strings.HasPrefix(err.Error(), tt.want) || errors.Is(err, job.ErrUnavailable) || tries != 1 {
+					t.Errorf("got %v after %d tries, want %q at the first, and not ErrUnavailable", err, tries, tt.want)
+				}
+			})
+		})
 	}
 }
 

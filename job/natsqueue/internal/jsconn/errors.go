@@ -91,9 +91,15 @@ func isMissing(err error) bool {
 	return errors.Is(err, jetstream.ErrMsgNotFound)
 }
 
+// The server answered, and the same call would get the same answer. Each text goes on after the server's name.
+var (
+	errRefused    = errors.New("refused the request")
+	errUnreadable = errors.New("gave an answer that can't be read")
+)
+
 // Transient reports whether the same call may work a moment later: the server did not answer, or it answered "not now".
 func Transient(err error) bool {
-	for _, final := range []error{nats.ErrConnectionClosed, job.ErrUnavailable, job.ErrNotSetUp, errNoBatch} {
+	for _, final := range []error{nats.ErrConnectionClosed, job.ErrUnavailable, job.ErrNotSetUp, errNoBatch, errRefused, errUnreadable} {
 		if errors.Is(err, final) {
 			return false
 		}
@@ -122,7 +128,7 @@ func apiError(data []byte) error {
 		Error *jetstream.APIError `json:"error"`
 	}
 	if err := json.Unmarshal(data, &answer); err != nil {
-		return fmt.Errorf("read the server's answer: %w", err)
+		return fmt.Errorf("%w: %w", errUnreadable, err)
 	}
 	if answer.Error != nil {
 		return answer.Error

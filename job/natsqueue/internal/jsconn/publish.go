@@ -20,6 +20,21 @@ func (c *Conn) Publish(ctx context.Context, op string, msg *nats.Msg, opts ...je
 	})
 }
 
+// Replace is Publish for a message that takes the place of the one with the sequence last, 0 for none. Conflicts tells
+// whether the last message of its subject is another one, perhaps by an earlier try of the same call. It returns the new
+// message's sequence.
+func (c *Conn) Replace(ctx context.Context, op string, msg *nats.Msg, last uint64, opts ...jetstream.PublishOpt) (seq uint64, err error) {
+	opts = append(opts, jetstream.WithExpectLastSequencePerSubject(last))
+	err = c.calls.call(ctx, op, msg.Subject, func(ctx context.Context) error {
+		ack, err := c.js.PublishMsg(ctx, &nats.Msg{Subject: msg.Subject, Header: maps.Clone(msg.Header), Data: msg.Data}, opts...)
+		if err == nil {
+			seq = ack.Sequence
+		}
+		return err
+	})
+	return seq, err
+}
+
 // TryPublish stores a message by a single try, and returns its sequence. After an error for which Conflicts is false it is
 // unknown whether the message was stored.
 func (c *Conn) TryPublish(ctx context.Context, msg *nats.Msg, opts ...jetstream.PublishOpt) (seq uint64, err error) {

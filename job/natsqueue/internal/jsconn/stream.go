@@ -2,7 +2,6 @@ package jsconn
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -62,18 +61,16 @@ func rawMessage(m *nats.Msg) (*jetstream.RawStreamMsg, error) {
 	case "":
 	case "404":
 		return nil, nil
-	case "408":
-		return nil, errors.New("the server refused the request: " + m.Header.Get("Description"))
 	default:
-		return nil, fmt.Errorf("direct get: status %s: %s", status, m.Header.Get("Description"))
+		return nil, fmt.Errorf("%w: status %s: %s", errRefused, status, m.Header.Get("Description"))
 	}
 	seq, err := strconv.ParseUint(m.Header.Get(jetstream.SequenceHeader), 10, 64)
 	if err != nil {
-		return nil, fmt.Errorf("direct get: sequence: %w", err)
+		return nil, fmt.Errorf("%w: sequence: %w", errUnreadable, err)
 	}
 	at, err := time.Parse(time.RFC3339Nano, m.Header.Get(jetstream.TimeStampHeaer))
 	if err != nil {
-		return nil, fmt.Errorf("direct get: time: %w", err)
+		return nil, fmt.Errorf("%w: time: %w", errUnreadable, err)
 	}
 	return &jetstream.RawStreamMsg{Subject: m.Header.Get(jetstream.SubjectHeader), Sequence: seq, Header: m.Header, Data: m.Data, Time: at}, nil
 }
