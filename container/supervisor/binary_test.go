@@ -28,6 +28,9 @@ func TestBinary(t *testing.T) {
 		if len(data) > 3<<20 {
 			t.Errorf("%s: %d bytes, more than 3 MiB", arch, len(data))
 		}
+		if again, err := Binary(arch); err != nil || &again[0] != &data[0] {
+			t.Errorf("%s, asked for again: got %v and another copy, want the one that was unpacked", arch, err)
+		}
 		sum := sha256.Sum256(data)
 		if digest, err := Digest(arch); err != nil || digest != hex.EncodeToString(sum[:]) {
 			t.Errorf("%s: digest %s, %v", arch, digest, err)

@@ -49,8 +49,8 @@ func (r *request) sums(paths []string, fn func(container.Sum) error) error {
 	in := bufio.NewReaderSize(r, wire.MaxData)
 	var buf []byte
 	for _, path := range paths {
-		d, err := wire.ReadRecord(in, &buf)
-		if errors.Is(err, io.EOF) {
+		d, err := readRecord(in, &buf)
+		if err == io.EOF {
 			return wire.ErrEnded // finish says why
 		}
 		if err != nil {
@@ -99,7 +99,7 @@ type contents struct {
 	buf  []byte
 	left []byte // unread rest of the current piece
 	last bool   // the piece that ends the file was read
-	fail error
+	fail error  // why a file could not be read to its end
 }
 
 func (c *contents) one(fn func(container.FileContent) error) error {
@@ -125,13 +125,16 @@ func (c *contents) one(fn func(container.FileContent) error) error {
 		}
 		return *after, after.Err
 	}
-	if err := fn(container.FileContent{Info: info, Reader: c, After: finish}); err != nil {
-		return err
+	err = fn(container.FileContent{Info: info, Reader: c, After: finish})
+	if err == nil && c.fail == nil {
+		if _, ferr := finish(); after == nil { // else the error is the file's, and fn has been able to see it
+			err = ferr
+		}
 	}
-	if _, err := finish(); err != nil && (after == nil || after.Err == nil) {
-		return err
+	if c.fail != nil {
+		return c.fail // the answer broke off: its End says why, whatever fn has made of that
 	}
-	return c.fail
+	return err
 }
 
 // Read reads the current file.
@@ -140,13 +143,13 @@ func (c *contents) Read(p []byte) (int, error) {
 		if c.last {
 			return 0, io.EOF
 		}
-		d, err := wire.ReadRecord(c.in, &c.buf)
+		d, err := readRecord(c.in, &c.buf)
+		if err == io.EOF {
+			err = wire.ErrEnded
+		}
 		if err != nil {
-			if errors.Is(err, io.EOF) {
-				err = io.ErrUnexpectedEOF
-			}
 			c.fail = err
-			return 0, err
+			return 0, err // not io.ErrUnexpectedEOF, by which a reader takes the file for one that shrank
 		}
 		c.left = d.Rest()
 		c.last = len(c.left) == 0
@@ -162,7 +165,7 @@ func (c *contents) skip() error {
 }
 
 func (c *contents) info() (container.FileInfo, error) {
-	d, err := wire.ReadRecord(c.in, &c.buf)
+	d, err := readRecord(c.in, &c.buf)
 	if err != nil {
 		return container.FileInfo{}, err
 	}

@@ -41,8 +41,8 @@ func (s *Session) Exec(ctx context.Context, cmd container.Command) (container.Ex
 	}
 	c := &running{session: s, cmd: cmd}
 	stop := context.AfterFunc(ctx, func() {
+		c.limit(cmd.Grace)      // first: a box that does not read holds up the other
 		_ = stream.SendCancel() // a lost connection ends the stream, too
-		c.limit(cmd.Grace)
 	})
 	defer stop()
 	defer c.finish()
@@ -83,10 +83,13 @@ func (s *Session) command(cmd container.Command) wire.Command {
 	return w
 }
 
-// explain prefers the reason why the session ended over what that did to a call.
+// explain prefers the reason why the session ended over what that did to a call. A box that breaks the protocol is lost.
 func (s *Session) explain(err error) error {
 	if serr := s.Err(); serr != nil {
 		return serr
+	}
+	if errors.Is(err, wire.ErrProtocol) {
+		return fmt.Errorf("%w: %w", container.ErrBoxLost, err)
 	}
 	return err
 }
@@ -107,9 +110,6 @@ type running struct {
 func (c *running) limit(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.over {
-		return
-	}
 	if c.guard != nil {
 		c.guard.Stop()
 	}

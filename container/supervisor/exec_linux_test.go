@@ -104,24 +104,6 @@ func sh(script string) container.Command {
 	return container.Command{Args: []string{"/bin/sh", "-c", script}}
 }
 
-func TestExecBadCommand(t *testing.T) {
-	r := setup(t)
-	for _, cmd := range []container.Command{
-		{},
-		{Args: []string{""}},
-		{Args: []string{"a\x00b"}},
-		{Args: []string{"true"}, Env: map[string]string{"A=B": ""}},
-		{Args: []string{"true"}, Timeout: -1},
-	} {
-		if _, err := r.Exec(t.Context(), cmd); !errors.Is(err, container.ErrSpec) {
-			t.Errorf("Exec(%+v) = %v, want ErrSpec", cmd, err)
-		}
-	}
-	if x, _ := r.sh("true"); x.Code != 0 {
-		t.Errorf("a command afterwards = %+v", x)
-	}
-}
-
 // Whatever a command leaves running is found and killed, and the exit comes only then.
 func TestTreeKill(t *testing.T) {
 	t.Parallel()

@@ -71,7 +71,11 @@ func (r *request) finish(before error) (*wire.Dec, error) {
 		return nil, r.s.explain(err)
 	}
 	d := wire.NewDec(result)
-	if err := errorOf(wire.GetStatus(d)); err != nil {
+	status, rest := wire.GetStatus(d), d.Rest()
+	if err := d.Err(); err != nil { // an End of no bytes would be a success
+		return nil, r.s.explain(err)
+	}
+	if err := errorOf(status); err != nil {
 		if cause := context.Cause(r.ctx); cause != nil && errors.Is(err, errCanceled) {
 			return nil, cause
 		}
@@ -80,7 +84,20 @@ func (r *request) finish(before error) (*wire.Dec, error) {
 	if before != nil {
 		return nil, fmt.Errorf("%w: its answer is too short", container.ErrBoxLost)
 	}
-	return d, nil
+	return wire.NewDec(rest), nil
+}
+
+// finishInfo is finish for an operation whose result describes an entry.
+func (r *request) finishInfo(before error) (container.FileInfo, error) {
+	d, err := r.finish(before)
+	if err != nil {
+		return container.FileInfo{}, err
+	}
+	info := fileInfo(d)
+	if err := d.Err(); err != nil {
+		return container.FileInfo{}, r.s.explain(err)
+	}
+	return info, nil
 }
 
 // last skips to the end of the stream.
@@ -146,12 +163,11 @@ func (f files) Stat(ctx context.Context, path string) (container.FileInfo, error
 	if err != nil {
 		return container.FileInfo{}, err
 	}
-	d, err := r.finish(nil)
+	info, err := r.finishInfo(nil)
 	if err != nil {
 		return container.FileInfo{}, fmt.Errorf("stat: %w", err)
 	}
-	info := fileInfo(d)
-	return info, d.Err()
+	return info, nil
 }
 
 func (f files) Read(ctx context.Context, path string, w io.Writer, limit int64) (container.FileInfo, error) {
@@ -168,12 +184,11 @@ func (f files) Read(ctx context.Context, path string, w io.Writer, limit int64) 
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
-	d, err := r.finish(err)
+	info, err := r.finishInfo(err)
 	if err != nil {
 		return container.FileInfo{}, fmt.Errorf("read: %w", err)
 	}
-	info := fileInfo(d)
-	return info, d.Err()
+	return info, nil
 }
 
 func (f files) Write(ctx context.Context, path string, in io.Reader, mode fs.FileMode) error {
@@ -250,8 +265,8 @@ func (r *request) infos(fn func(container.FileInfo) error) error {
 	in := bufio.NewReaderSize(r, wire.MaxData)
 	var buf []byte
 	for {
-		d, err := wire.ReadRecord(in, &buf)
-		if errors.Is(err, io.EOF) {
+		d, err := readRecord(in, &buf)
+		if err == io.EOF {
 			return nil
 		}
 		if err != nil {
@@ -267,4 +282,14 @@ func (r *request) infos(fn func(container.FileInfo) error) error {
 			return err
 		}
 	}
+}
+
+// readRecord reads a record of an answer. Its error is io.EOF at the end, and wire.ErrEnded within a record: finish says
+// why the box went no further.
+func readRecord(in *bufio.Reader, buf *[]byte) (*wire.Dec, error) {
+	d, err := wire.ReadRecord(in, buf)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = wire.ErrEnded
+	}
+	return d, err
 }

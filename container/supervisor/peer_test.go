@@ -19,6 +19,8 @@ type peer struct {
 	out    io.WriteCloser
 	mux    *wire.Mux
 	mute   bool // does not answer pings
+	deaf   bool // reads nothing more after a stream was opened
+	config Config
 	opened chan wire.Frame
 	stops  chan wire.Frame
 	ended  chan struct{}
@@ -39,7 +41,7 @@ func connect(t *testing.T, change ...func(*peer)) (*Session, *peer) {
 	toBox, fromWorker := io.Pipe()
 	toWorker, fromBox := io.Pipe()
 	p := &peer{
-		t: t, in: bufio.NewReader(toBox), out: fromBox, mux: wire.NewMux(fromBox),
+		t: t, in: bufio.NewReader(toBox), out: fromBox, mux: wire.NewMux(fromBox), config: Config{DeadMan: deadMan},
 		opened: make(chan wire.Frame, 16), stops: make(chan wire.Frame, 1), ended: make(chan struct{}),
 	}
 	for _, c := range change {
@@ -47,7 +49,7 @@ func connect(t *testing.T, change ...func(*peer)) (*Session, *peer) {
 	}
 	go p.serve()
 	close := func() { _, _, _ = toWorker.Close(), fromWorker.Close(), toBox.Close() }
-	s, err := Connect(t.Context(), conn{toWorker, fromWorker, close}, Config{DeadMan: deadMan})
+	s, err := Connect(t.Context(), conn{toWorker, fromWorker, close}, p.config)
 	if err != nil {
 		t.Fatalf("Connect: %v", err)
 	}
@@ -75,6 +77,9 @@ func (p *peer) serve() {
 			}
 		case wire.Open:
 			p.opened <- f
+			if p.deaf {
+				return
+			}
 		case wire.Stop:
 			p.stops <- f
 		}
@@ -89,6 +94,15 @@ func (p *peer) send(t wire.Type, id uint32, payload []byte) {
 	if err := p.mux.Send(t, id, payload); err != nil {
 		p.t.Errorf("send frame of type %d: %v", t, err)
 	}
+}
+
+// answer ends the next stream that is opened: data, if there is any, and the end. The session may be over by then.
+func (p *peer) answer(data, end []byte) {
+	id := (<-p.opened).ID
+	if len(data) > 0 {
+		_ = p.mux.Send(wire.Data, id, data)
+	}
+	_ = p.mux.Send(wire.End, id, end)
 }
 
 func command(change ...func(*container.Command)) container.Command {

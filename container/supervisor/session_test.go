@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -37,6 +38,63 @@ func TestSilenceTooLong(t *testing.T) {
 		}
 	}
 }
+
+// Whatever is no greeting makes a lost box, and the connection is closed.
+func TestConnectBadGreeting(t *testing.T) {
+	ready := wire.AppendFrame(nil, wire.Ready, 0, wire.Report{PID: 1}.Encode())
+	var other wire.Enc
+	other.Str("someone else")
+	for _, tt := range []struct {
+		name, text string
+		says       []byte
+	}{
+		{"nothing", "ended before it was ready", nil},
+		{"half a frame", "ended before it was ready", ready[:len(ready)-1]},
+		{"another frame", "does not speak the protocol", wire.AppendFrame(nil, wire.Data, 0, ready[9:])},
+		{"another program", "no slipway supervisor", wire.AppendFrame(nil, wire.Ready, 0, other.B)},
+		{"half a report", "malformed", wire.AppendFrame(nil, wire.Ready, 0, ready[9:len(ready)-1])},
+		{"a reason", "no workspace", wire.AppendFrame(nil, wire.Ready, 0, wire.Report{Error: "no workspace"}.Encode())},
+	} {
+		closed := 0
+		s, err := Connect(t.Context(), conn{bytes.NewReader(tt.says), io.Discard, func() { closed++ }}, Config{})
+		if !errors.Is(err, container.ErrBoxLost) || !strings.Contains(err.Error(), tt.text) || closed != 1 {
+			t.Errorf("%s: got %v, the connection closed %d times; want ErrBoxLost with %q, and once", tt.name, err, closed, tt.text)
+		}
+		if s != nil {
+			_ = s.Close()
+		}
+	}
+}
+
+// Close returns when the session's goroutines have ended, also if the connection is slow to let go of one.
+func TestCloseWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		closed := make(chan struct{})
+		ready := bytes.NewReader(wire.AppendFrame(nil, wire.Ready, 0, wire.Report{PID: 1}.Encode()))
+		slow := readFunc(func(b []byte) (int, error) {
+			if ready.Len() > 0 {
+				return ready.Read(b)
+			}
+			<-closed
+			<-time.After(time.Minute)
+			return 0, io.ErrClosedPipe
+		})
+		s, err := Connect(t.Context(), conn{slow, io.Discard, func() { close(closed) }}, Config{DeadMan: deadMan})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []time.Duration{time.Minute, 0} {
+			begin := time.Now()
+			if err := s.Close(); err != nil || time.Since(begin) != want {
+				t.Errorf("Close: got %v after %v, want no error after %v, when the reader has ended", err, time.Since(begin), want)
+			}
+		}
+	})
+}
+
+type readFunc func([]byte) (int, error)
+
+func (r readFunc) Read(b []byte) (int, error) { return r(b) }
 
 // A box that shows no sign is lost after DeadMan, and one that answers is not.
 func TestBeat(t *testing.T) {
