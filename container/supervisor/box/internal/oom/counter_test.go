@@ -26,7 +26,8 @@ func TestParseKills(t *testing.T) {
 }
 
 func TestCgroupFiles(t *testing.T) {
-	got := cgroupFiles([]byte("12:cpu,cpuacct:/x\n5:memory:/docker/abc\n4:hugetlb,memory:/two\n1:name=systemd:/\n0::/user.slice\n"))
+	// The root of a mount is not named: it is looked at in any case.
+	got := cgroupFiles([]byte("12:cpu,cpuacct:/x\n5:memory:/docker/abc\n4:hugetlb,memory:/two\n3:memory:/\n2:no path\n1:name=systemd:/\n0::/\n0::/user.slice\n"))
 	want := []string{
 		"/sys/fs/cgroup/memory/docker/abc/memory.oom_control", "/sys/fs/cgroup/memory/two/memory.oom_control",
 		"/sys/fs/cgroup/user.slice/memory.events",

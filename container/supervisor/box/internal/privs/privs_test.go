@@ -78,6 +78,11 @@ func TestAsUserAtOnce(t *testing.T) {
 					if u, _ := unix.SetfsuidRetUid(-1); u != uid {
 						t.Errorf("got the rights of %d, want %d", u, uid)
 					}
+					beside := make(chan int) // while this goroutine waits, others may take any thread but its own
+					go func() { u, _ := unix.SetfsuidRetUid(-1); beside <- u }()
+					if u := <-beside; u != 0 {
+						t.Errorf("a goroutine beside it got the rights of %d, want root's", u)
+					}
 					return nil
 				})
 			}

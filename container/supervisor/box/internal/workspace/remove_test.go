@@ -135,6 +135,7 @@ func TestRemoveOfClosedFolders(t *testing.T) {
 			{"the first", []string{"ro"}},
 			{"a lower one", []string{"ro/in"}},
 			{"one that holds a folder only", []string{"ro/in/deep"}},
+			{"one that holds a file only", []string{"ro/one"}},
 			{"all", []string{"ro/in/deep/er", "ro/in/deep", "ro/in", "ro"}},
 			{"the workspace, too", []string{"ro/in", "ro", "."}},
 		} {
@@ -142,7 +143,7 @@ func TestRemoveOfClosedFolders(t *testing.T) {
 				if how == "delete" && slices.Contains(tt.closed, ".") {
 					continue // what a user may not write to by rm neither
 				}
-				r.makeTree("ro/", "ro/f", "ro/in/", "ro/in/f", "ro/in/deep/", "ro/in/deep/er/", "ro/in/deep/er/f")
+				r.makeTree("ro/", "ro/f", "ro/one/", "ro/one/f", "ro/in/", "ro/in/f", "ro/in/deep/", "ro/in/deep/er/", "ro/in/deep/er/f")
 				for _, name := range tt.closed {
 					r.do(func(dir string) error { return os.Chmod(filepath.Join(dir, name), mode) })
 				}
