@@ -50,7 +50,7 @@ func (r *request) sums(paths []string, fn func(container.Sum) error) error {
 	var buf []byte
 	for _, path := range paths {
 		d, err := readRecord(in, &buf)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return wire.ErrEnded // finish says why
 		}
 		if err != nil {
@@ -144,7 +144,7 @@ func (c *contents) Read(p []byte) (int, error) {
 			return 0, io.EOF
 		}
 		d, err := readRecord(c.in, &c.buf)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			err = wire.ErrEnded
 		}
 		if err != nil {

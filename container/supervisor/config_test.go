@@ -3,14 +3,13 @@ package supervisor
 import (
 	"reflect"
 	"testing"
-	"time"
 
 	"slipway/container"
 )
 
 func TestConfigDefaults(t *testing.T) {
 	set := Config{
-		Workdir: "/w", User: container.User{UID: 1, GID: 2}, Env: map[string]string{"A": "b"}, DeadMan: time.Second, Lifetime: time.Minute,
+		Workdir: "/w", User: container.User{UID: 1, GID: 2}, Env: map[string]string{"A": "b"}, DeadMan: 1, Lifetime: 1,
 		Scratch: []string{}, Root: "/r", Home: "/h",
 	}
 	defaults := Config{

@@ -266,7 +266,7 @@ func (r *request) infos(fn func(container.FileInfo) error) error {
 	var buf []byte
 	for {
 		d, err := readRecord(in, &buf)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {

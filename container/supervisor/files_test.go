@@ -156,29 +156,6 @@ func TestFilesRefused(t *testing.T) {
 	}
 }
 
-// What a reader gets of an answer that breaks off does not look like the end of a file that shrank.
-func TestReadAllBrokenOff(t *testing.T) {
-	s, p := connect(t)
-	data := slices.Concat(
-		record(t, func(e *wire.Enc) { wire.Status{}.Put(e); wire.Info{Path: "a", Type: 'f', Size: 9}.Put(e) }),
-		record(t, func(e *wire.Enc) { e.Raw([]byte("1234")) }))
-	go p.answer(data, good())
-	boom := errors.New("boom")
-	err := s.Files().ReadAll(t.Context(), []string{"a"}, func(c container.FileContent) error {
-		b, err := io.ReadAll(c.Reader)
-		if string(b) != "1234" || err == nil || errors.Is(err, io.ErrUnexpectedEOF) {
-			t.Errorf("the reader: got %q, %v; want what came, and an error of its own", b, err)
-		}
-		if _, err := c.After(); err == nil {
-			t.Error("After: got no error, want one")
-		}
-		return boom
-	})
-	if !errors.Is(err, container.ErrBoxLost) || errors.Is(err, boom) {
-		t.Errorf("ReadAll: got %v, want ErrBoxLost, which is why the function failed", err)
-	}
-}
-
 // After the end nothing is asked of the box.
 func TestFilesAfterEnd(t *testing.T) {
 	s, _ := connect(t)
