@@ -32,6 +32,7 @@ type attempt struct {
 	spec      container.Spec
 	workspace *workspace.Workspace
 	executor  *steps.Executor // nil before the box is there
+	untouched bool            // the engine was away before anything was asked of it for this job
 }
 
 // serve runs one claimed job to its end. Nothing of it is left when serve returns, and no panic of a Decider, a provider, a
@@ -62,6 +63,10 @@ func (a *attempt) run() (v verdict.Verdict) {
 	decider, err := a.accept()
 	if err != nil {
 		return verdict.Judge(err, context.Cause(a.hold.work), job.ReasonInternal)
+	}
+	if err := a.worker.engine.ready(a.hold.work); err != nil {
+		a.untouched = true
+		return verdict.Judge(err, context.Cause(a.hold.work), job.ReasonEngineUnavailable)
 	}
 	for _, p := range a.setup() {
 		if v, ok := a.phase(a.hold.work, p); !ok {

@@ -34,6 +34,8 @@ type budgets struct {
 	infra   int           // infrastructure failures that a job survives; negative: none
 	backoff time.Duration // after the first of them
 	jitter  float64       // from [0, 1)
+	// untouched: the engine was away before anything was done for the job, so that the job can't be the cause.
+	untouched bool
 }
 
 // decide says what becomes of a job whose attempt ended with v. Each class of
@@ -46,6 +48,8 @@ func decide(v verdict.Verdict, counts job.Counts, b budgets) decision {
 		d.next = nextDrop
 	case d.class == job.ClassShutdown:
 		d.next = nextRelease
+	case d.class == job.ClassInfra && b.untouched:
+		d.next, d.left = nextRelease, max(b.infra-counts.Infra, 0)
 	case v.Final:
 	case d.class == job.ClassJob && counts.Job+1 < b.retry.Attempts:
 		d.next = nextRequeue

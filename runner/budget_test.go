@@ -54,6 +54,15 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+// TestDecide_Untouched: a job that nothing was done for pays nothing, also when its budget is used up.
+func TestDecide_Untouched(t *testing.T) {
+	t.Parallel()
+	d := decide(verdict.Of(job.ReasonEngineUnavailable, "m"), job.Counts{Infra: 3}, budgets{infra: 2, untouched: true})
+	if d.next != nextRelease || d.left != 0 || d.delay != 0 {
+		t.Errorf("got next %d, left %d, delay %s; want it released", d.next, d.left, d.delay)
+	}
+}
+
 func TestDecide_NoInfraBudget(t *testing.T) {
 	t.Parallel()
 	d := decide(verdict.Verdict{Outcome: job.Errored, Reason: job.ReasonInternal, Message: "m"}, job.Counts{}, budgets{infra: -1})

@@ -20,6 +20,7 @@ import (
 type fakeProvider struct {
 	t *testing.T
 
+	check   func(context.Context) error
 	prepare func(context.Context) error
 	create  func(context.Context) error
 	start   func(context.Context) error
@@ -115,8 +116,8 @@ func (p *fakeProvider) show(boxes ...container.Info) {
 	defer p.mu.Unlock()
 	p.list = boxes
 }
-func (p *fakeProvider) Check(context.Context) error { return nil }
-func (p *fakeProvider) Close() error                { return nil }
+func (p *fakeProvider) Check(ctx context.Context) error { return call(ctx, p.check) }
+func (p *fakeProvider) Close() error                    { return nil }
 
 // call calls a hook, and honors a dead context as every provider does.
 func call(ctx context.Context, hook func(context.Context) error) error {

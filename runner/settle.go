@@ -22,6 +22,9 @@ func (a *attempt) settle(v verdict.Verdict) {
 	if a.hold.lost() {
 		v = verdict.Stopped(context.Cause(a.hold.ctx)) // whatever came of the work, it is somebody else's job now
 	}
+	if v.Reason == job.ReasonEngineUnavailable || v.Reason == job.ReasonBoxLost {
+		a.worker.engine.doubt()
+	}
 	v.Message = excerpt.Shorten(v.Message, maxMessage)
 	d := decide(v, a.delivery.Counts, a.budgets())
 	switch d.next {
@@ -43,7 +46,7 @@ func (a *attempt) settle(v verdict.Verdict) {
 
 // budgets are those of this attempt's job.
 func (a *attempt) budgets() budgets {
-	b := budgets{infra: a.worker.cfg.InfraBudget, backoff: a.worker.cfg.InfraBackoff, jitter: rand.Float64()}
+	b := budgets{untouched: a.untouched, infra: a.worker.cfg.InfraBudget, backoff: a.worker.cfg.InfraBackoff, jitter: rand.Float64()}
 	if a.job != nil {
 		b.retry = a.job.Retry
 	}

@@ -42,6 +42,7 @@ type Worker struct {
 	log    *zap.Logger
 	syncer *wsync.Syncer // nil without a store
 	boxes  *box.Fleet
+	engine *engine
 
 	started atomic.Bool
 	kill    sync.Once
@@ -61,6 +62,7 @@ func New(cfg Config) (*Worker, error) {
 		log:    cfg.Logger.With(zap.String("worker", cfg.Name)),
 		killed: make(chan struct{}),
 	}
+	w.engine = &engine{check: cfg.Provider.Check, log: w.log}
 	if cfg.Store != nil {
 		w.syncer = wsync.New(cfg.Store, wsync.Options{})
 	}
@@ -150,6 +152,7 @@ func (w *Worker) stop(fetchCtx context.Context, idle <-chan struct{}, stopFetch,
 func (w *Worker) slot(fetchCtx, rootCtx context.Context) error {
 	delay := fetchBackoff
 	for fetchCtx.Err() == nil {
+		w.engine.wait(fetchCtx)
 		lease, err := w.cfg.Queue.Next(fetchCtx)
 		switch {
 		case err == nil:
