@@ -21,7 +21,8 @@ var (
 	ErrFull = errors.New("queue is full")
 	// ErrUnavailable: the queue's server does not answer. Whether the call took effect is unknown; all calls may be repeated.
 	ErrUnavailable = errors.New("queue unavailable")
-	// ErrUnreadable: what the queue keeps of one job is no such thing, by a foreign program or another version.
+	// ErrUnreadable: what is stored under this job's id can't be decoded. A foreign program or another version of slipway
+	// wrote it.
 	ErrUnreadable = errors.New("unreadable")
 	// ErrNotSetUp: the server answers, and holds no such queue. Its name is another one, or no worker was started
 	// yet; the first worker sets it up.
@@ -164,15 +165,19 @@ func (t Timing) Validate() error {
 	return nil
 }
 
-// Client is the producer's and the reader's side of a queue. It is safe for
-// concurrent use. All methods may return ErrUnavailable and ErrNotSetUp.
+// Client is the producer's and the reader's side of a queue. It is safe for concurrent use.
+//
+// All methods may return ErrUnavailable and ErrNotSetUp. Every method that takes an id, except Submit, returns ErrNotFound if
+// nothing is known of the job, or if the job has no dead letter and the method is about that. Status, Result, Follow, Cancel,
+// RequeueDead and DropDead return ErrUnreadable if what they need of the job can't be decoded. Result and Follow, which wait,
+// return context.Cause(ctx) when ctx ends.
 type Client interface {
 	// Submit puts the encoded job of a validated spec into its queue: one write,
 	// accepted once it returns nil or ErrExists, harmless to repeat. The job must
 	// have an ID, which NewID makes, and a priority that there is, or none. ErrFull when the queue refuses new jobs. ErrOtherJob if another job was submitted
 	// under this ID, as long as the queue remembers it.
 	Submit(ctx context.Context, j *Job) error
-	// Status tells where a job stands. ErrNotFound if nothing is known of it.
+	// Status tells where a job stands.
 	Status(ctx context.Context, id ID) (Status, error)
 	// List yields the jobs that match, newest first. A job that is ErrUnreadable comes with its ID and the error, and the
 	// others follow; any other error ends the sequence. The same goes for DeadLetters.
@@ -228,23 +233,35 @@ func FinalState(o Outcome) State {
 
 // Status is a job as the queue knows it.
 type Status struct {
-	ID          ID                `json:"id"`
-	Name        string            `json:"name,omitempty"`
-	Queue       string            `json:"queue"`
-	Labels      map[string]string `json:"labels,omitempty"`
-	State       State             `json:"state"`
-	Generation  int               `json:"generation"`
-	Attempt     int               `json:"attempt"`
-	Fence       uint64            `json:"fence"`
-	Worker      string            `json:"worker,omitempty"`
-	Cancel      bool              `json:"cancel_requested,omitempty"`
-	Reason      Reason            `json:"reason,omitempty"`
-	LastFailure *Failure          `json:"last_failure,omitempty"`
-	Counts      Counts            `json:"counts,omitzero"`
-	SubmittedAt time.Time         `json:"submitted_at,omitzero"`
-	EligibleAt  time.Time         `json:"eligible_at,omitzero"`
-	StartedAt   time.Time         `json:"started_at,omitzero"`
-	FinishedAt  time.Time         `json:"finished_at,omitzero"`
+	ID     ID                `json:"id"`
+	Name   string            `json:"name,omitempty"`
+	Queue  string            `json:"queue"`
+	Labels map[string]string `json:"labels,omitempty"`
+	State  State             `json:"state"`
+	// Generation counts from 1; each RequeueDead begins the next one, with a fresh Attempt and Counts.
+	Generation int `json:"generation"`
+	// Attempt is the number of the latest attempt; 0: no worker has claimed the job yet.
+	Attempt int `json:"attempt"`
+	// Fence is that of the latest claim; 0: there was none.
+	Fence uint64 `json:"fence"`
+	// Worker made the latest claim. It stays after the attempt's end.
+	Worker string `json:"worker,omitempty"`
+	// Cancel says that a user asked for the job's end.
+	Cancel bool `json:"cancel_requested,omitempty"`
+	// Reason is set in a final state only, and there unless the job succeeded.
+	Reason Reason `json:"reason,omitempty"`
+	// LastFailure says why the latest attempt that is tried again was given back. Nil: none was.
+	LastFailure *Failure `json:"last_failure,omitempty"`
+	// Counts says how often the job was charged.
+	Counts Counts `json:"counts,omitzero"`
+	// SubmittedAt is when the job was submitted.
+	SubmittedAt time.Time `json:"submitted_at,omitzero"`
+	// EligibleAt is SubmittedAt or, if later, the job's not_before or the end of the last retry's delay.
+	EligibleAt time.Time `json:"eligible_at,omitzero"`
+	// StartedAt is when the latest claim was made. Zero: there was none.
+	StartedAt time.Time `json:"started_at,omitzero"`
+	// FinishedAt is when the job was decided. It is set in a final state only.
+	FinishedAt time.Time `json:"finished_at,omitzero"`
 }
 
 // ListQuery narrows a List. Zero fields match everything.
@@ -272,11 +289,16 @@ func (q ListQuery) Matches(s Status) bool {
 // DeadLetter is a job that slipway gave up on, kept with all that is needed to
 // understand it and to run it again.
 type DeadLetter struct {
-	ID         ID        `json:"id"`
-	Queue      string    `json:"queue"`
-	Generation int       `json:"generation"`
-	At         time.Time `json:"at"`
-	Spec       []byte    `json:"spec"`
-	Status     Status    `json:"status"`
-	Result     *Result   `json:"result"`
+	ID    ID     `json:"id"`
+	Queue string `json:"queue"`
+	// Generation is the one that was given up.
+	Generation int `json:"generation"`
+	// At is when the letter was kept.
+	At time.Time `json:"at"`
+	// Spec is the encoded job as it was submitted. Decode it with Decode: the job may be dead because it is none.
+	Spec []byte `json:"spec"`
+	// Status is the job as it was when it was given up, without labels, which are in Spec.
+	Status Status `json:"status"`
+	// Result is how that generation ended. Nil if the queue keeps it no more.
+	Result *Result `json:"result"`
 }

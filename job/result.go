@@ -48,15 +48,15 @@ type Result struct {
 	Workspace   *WorkspaceResult `json:"workspace,omitempty"`
 }
 
-// Phases says where the attempt's time went. A phase that did not happen is zero.
-// The removal of the box comes after the result, so it is a metric, not a phase.
+// Phases says where the attempt's time went. A phase that did not happen is zero. The phase cleanup, the removal of the box,
+// ends after the result is written, so it is in the metrics only.
 type Phases struct {
 	Queue         Duration `json:"queue"`          // from submit (or not_before) to claim
 	PullImage     Duration `json:"pull_image"`     // until the image is there
 	Create        Duration `json:"create"`         // until the box answers
 	PullWorkspace Duration `json:"pull_workspace"` // restore, inputs included
 	Steps         Duration `json:"steps"`          // first step's start to last step's end
-	PushWorkspace Duration `json:"push_workspace"` // until the new state is committed
+	PushWorkspace Duration `json:"push_workspace"` // until the new head is written
 }
 
 // StepStatus says how a step ended.
@@ -77,7 +77,7 @@ func stepStatuses() []StepStatus {
 	return []StepStatus{StepSucceeded, StepFailed, StepTimedOut, StepCanceled, StepErrored, StepSkipped}
 }
 
-// Valid reports whether s is one of stepStatuses.
+// Valid reports whether s is one of the constants StepSucceeded to StepSkipped.
 func (s StepStatus) Valid() bool { return slices.Contains(stepStatuses(), s) }
 
 // StepResult is what one step did. Its times are those of all its tries, everything else is what the last one did.

@@ -2,7 +2,7 @@ package job
 
 import "strconv"
 
-// stepKinds of steps, as Step.Kind returns them. They are the names of the fields that hold them.
+// The kinds of steps, as Step.Kind returns them. Each is the name of the field that holds the step.
 const (
 	KindRun     = "run"
 	KindCommand = "command"
@@ -17,8 +17,8 @@ func stepKinds() []string {
 	return []string{KindRun, KindCommand, KindWrite, KindRead, KindDelete, KindList}
 }
 
-// Kind says what s does: one of stepKinds, or "" for a step that does nothing or
-// more than one thing, which no valid job has.
+// Kind says what s does: one of the constants KindRun to KindList, or "" for a step that does nothing or more than one
+// thing, which no valid job has.
 func (s *Step) Kind() string {
 	if kinds := s.kinds(); len(kinds) == 1 {
 		return kinds[0]

@@ -242,7 +242,7 @@ func (a *attempt) executorConfig() steps.Config {
 		Box: a.box.Sandbox(), Destroy: a.box.Remove, DiskLimited: a.spec.Resources.Disk > 0,
 		Events: a.events, Observer: cfg.Observer, Log: a.log, Excerpt: cfg.Excerpt,
 		Logs: steps.Logs{
-			Store: cfg.Store, Limit: cfg.StepLogLimit, Room: cfg.JobLogLimit,
+			Store: cfg.Store, Limit: cfg.StepLogLimit, Budget: cfg.JobLogLimit,
 			Folder: fmt.Sprintf("%slogs/%s/%s/%d-%d/", cfg.Prefix, d.Queue, d.ID, d.Generation, d.Fence),
 		},
 	}

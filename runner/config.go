@@ -30,9 +30,10 @@ type Config struct {
 	Slots int
 	// Policy is what jobs may ask for. The zero value is closed.
 	Policy container.Policy
-	// Decider makes what decides the steps of one attempt, for the job with its defaults. Its error refuses the job, as
-	// spec_invalid, before a box is made: what may pass, such as a service that is away, belongs into Decider.Next. It is
-	// called from many goroutines. Default: loop.Script of the job's own steps.
+	// Decider returns the loop.Decider of one attempt. It gets a copy of the job with its defaults. If it returns an error,
+	// the job ends as errored/spec_invalid before a box is made. A failure that may pass, such as a service that is away,
+	// must come from loop.Decider.Next instead. Decider is called from many goroutines at once. Default: loop.Script of the
+	// job's own steps.
 	Decider func(*job.Job) (loop.Decider, error)
 	// Resources fills what a job's resources leave out. Zero fields take container.DefaultResources, cut to Policy.
 	Resources container.Resources

@@ -35,7 +35,7 @@ const (
 // MaxExcerpt bounds Config.Excerpt: a result must fit into one message of the queue.
 const MaxExcerpt = 64 << 10
 
-// MaxObservation bounds Config.Observation: a turn holds up to job.MaxSteps of them, twice.
+// MaxObservation bounds Config.Observation: a loop.Turn holds a head and a tail for up to job.MaxSteps results.
 const MaxObservation = 1 << 20
 
 var prefixRE = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9._-]*/)*$`)
@@ -66,13 +66,13 @@ func (c Config) withDefaults() Config {
 }
 
 // DefaultName makes up a worker's name: the host's, cut to what a name may hold, and a random part that tells the workers
-// of one host apart. Call it where a queue needs the name before New has it.
+// of one host apart. Call it if the queue needs the worker's name before New is called, and set Config.Name to the same value.
 func DefaultName() string {
 	host, _ := os.Hostname() // without one the random part has to do
 	return nameOn(host) + "-" + strings.ToLower(rand.Text()[:8])
 }
 
-// nameOn is the part of a made-up name that a person knows the host by.
+// nameOn turns a host's name into the first part of a worker's name.
 func nameOn(host string) string {
 	host, _, _ = strings.Cut(strings.ToLower(host), ".")
 	clean := strings.Map(func(r rune) rune {

@@ -11,8 +11,8 @@ type Update interface{ update() }
 // attempt sent them. An event of an attempt comes never after one of a later attempt.
 type Event struct{ job.Event }
 
-// Gap says that events are missing before the next Event. The queue keeps events for a
-// limited time, and sends them without confirmation.
+// Gap says that events are missing before the next Event. The queue keeps events for a limited time, and a worker does not
+// repeat those that it could not send.
 type Gap struct {
 	// Generation and Attempt are those of the missing events.
 	Generation, Attempt int

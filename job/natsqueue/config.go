@@ -51,7 +51,7 @@ type Config struct {
 	ResultsAge time.Duration
 	// CrashBudget is how many deaths of a worker a job survives. Default 3; a negative number means 0.
 	CrashBudget int
-	// OnError is called with what goes wrong in the background. It must not block. Optional.
+	// OnError is called with what goes wrong in the background, from many goroutines at once. It must not block. Optional.
 	OnError func(error)
 }
 

@@ -14,8 +14,8 @@ import (
 	"slipway/job/natsqueue/internal/jsconn"
 )
 
-// Follow yields the events of a job. Events are sent unconfirmed; the record alone says whether the job is decided. A
-// decided job ends the sequence also if its events are gone: then the last event is made from the result. See job.Client.
+// Follow yields the events of a job. An event may get lost, so the record alone says whether the job is decided. A decided
+// job ends the sequence also if its events are gone: then the last event is made from the result. See job.Client.
 func (c *Client) Follow(ctx context.Context, id job.ID, wait bool) iter.Seq2[job.Event, error] {
 	return func(yield func(job.Event, error) bool) {
 		f := &follower{c: c, id: id, yield: yield}
@@ -80,12 +80,12 @@ func (f *follower) run(ctx context.Context, wait bool) error {
 	}
 }
 
-// lateEvents is how long after its decision the last events of a job may come:
-// they are sent without waiting for a confirmation.
+// lateEvents is how long after its decision a job's last event, EventFinished, may come: it alone is sent without waiting
+// for a confirmation.
 const lateEvents = 2 * time.Second
 
 // finale ends the sequence of a job that is decided. If the decision is fresh, and
-// made by a worker, its last events are still on their way.
+// made by a worker, its last event is still on its way.
 func (f *follower) finale(ctx context.Context, stream *jsconn.Reader, r *job.Result, gen int) error {
 	if r.Attempt > 0 && time.Since(r.FinishedAt).Abs() < 5*lateEvents {
 		t := time.NewTimer(lateEvents)

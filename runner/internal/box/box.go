@@ -13,7 +13,7 @@ import (
 	"slipway/runner/internal/panics"
 )
 
-// CreateTimeout is what the making and the start of one box should be bounded by.
+// CreateTimeout is the deadline that a caller of Start should set.
 const CreateTimeout = 2 * time.Minute
 
 // expirySlack is how much later than its lifetime a box counts as expired: clocks of two hosts with one engine differ.

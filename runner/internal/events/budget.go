@@ -15,7 +15,8 @@ const (
 	MissedBox   = "box"   // it did not arrive from the box
 )
 
-// texts are these for people, in an EventDropped. Of what the queue did not take there is no event.
+// texts explain these causes to people, in the Text of an EventDropped. MissedQueue has none: an event about it could not be
+// sent either.
 var texts = map[string]string{
 	MissedLimit: "the job printed more than the live view has room for",
 	MissedSlow:  "it came faster than the queue took it",
@@ -155,5 +156,3 @@ func (t *tail) take() []piece {
 	*t = tail{}
 	return pieces
 }
-
-func lineEnds(p []byte) int64 { return int64(bytes.Count(p, []byte{'\n'})) }

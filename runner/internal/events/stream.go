@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"slipway/job"
+	"slipway/runner/internal/excerpt"
 	"slipway/runner/internal/panics"
 	"slipway/runner/internal/verdict"
 )
@@ -71,7 +72,7 @@ func Start(hold context.Context, to Sink) *Stream {
 // Close sends what is left and ends the sender.
 func (s *Stream) Close() {
 	s.mu.Lock()
-	s.settle()
+	s.releaseTail()
 	s.mu.Unlock()
 	close(s.quit)
 	s.done.Wait()
@@ -81,7 +82,7 @@ func (s *Stream) Close() {
 func (s *Stream) Add(ev job.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.settle()
+	s.releaseTail()
 	s.admit(ev)
 	signal(s.wake)
 }
@@ -112,7 +113,7 @@ func (s *Stream) Output(step int, stream string, p []byte) {
 func (s *Stream) Missing(step int, n int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.settle()
+	s.releaseTail()
 	s.counts.printed += n
 	s.counts.miss(n, MissedBox)
 	s.gap.add(step, n, 0, MissedBox)
@@ -129,7 +130,7 @@ func (s *Stream) hold(step int, stream string, p []byte) {
 // leaveOut counts p as output that no reader sees.
 func (s *Stream) leaveOut(step int, p []byte, why string) {
 	s.counts.miss(int64(len(p)), why)
-	s.gap.add(step, int64(len(p)), lineEnds(p), why)
+	s.gap.add(step, int64(len(p)), excerpt.LineEnds(p), why)
 }
 
 // extend puts p into the last event, if that is of the same stream: a program
@@ -148,8 +149,8 @@ func (s *Stream) extend(step int, stream string, p []byte) bool {
 	return true
 }
 
-// settle queues the end of a step's output that the budget held back, as far as it has room for it.
-func (s *Stream) settle() {
+// releaseTail queues the end of a step's output that the budget held back, as far as it has room for it.
+func (s *Stream) releaseTail() {
 	if s.tail.size == 0 {
 		return
 	}

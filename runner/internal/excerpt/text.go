@@ -1,6 +1,7 @@
 package excerpt
 
 import (
+	"bytes"
 	"strings"
 	"unicode/utf8"
 )
@@ -24,6 +25,9 @@ func JSONSize(s string) int {
 }
 
 func valid(p []byte) string { return strings.ToValidUTF8(string(p), "\uFFFD") }
+
+// LineEnds counts the line ends in p.
+func LineEnds(p []byte) int64 { return int64(bytes.Count(p, []byte{'\n'})) }
 
 // WholeRunes cuts off the beginning of a character at the end of p.
 func WholeRunes(p []byte) []byte {

@@ -70,7 +70,7 @@ type Logs struct {
 	Store  wsync.Store // nil: no logs are kept
 	Folder string      // what the keys begin with, slash included
 	Limit  int64       // of one log, in bytes
-	Room   int64       // of all logs of the job, in bytes
+	Budget int64       // of all logs of the job, in bytes
 }
 
 // Executor runs the steps of one attempt. Make one with New, call Run once, then Wait, which is safe at
@@ -86,10 +86,10 @@ type Executor struct {
 
 // New makes the Executor of what d decides.
 func New(cfg Config, d loop.Decider) *Executor {
-	x := &Executor{cfg: cfg, decider: d, excerpt: cfg.Excerpt, record: record{room: recordRoom}}
-	x.logs.places, x.logs.room = make(chan struct{}, maxUploads), cfg.Logs.Room
+	x := &Executor{cfg: cfg, decider: d, excerpt: cfg.Excerpt, record: record{budget: recordBudget}}
+	x.logs.places, x.logs.budget = make(chan struct{}, maxUploads), cfg.Logs.Budget
 	if p, ok := d.(loop.Planned); ok && len(p.Rest()) <= job.MaxSteps {
-		x.excerpt, x.record.room = excerptSize(cfg.Excerpt, len(p.Rest())), 0
+		x.excerpt, x.record.budget = excerptSize(cfg.Excerpt, len(p.Rest())), 0
 	}
 	return x
 }

@@ -60,11 +60,11 @@ func (s *spool) finish() (*log, error) {
 
 // ringParts is what the ring holds, from the oldest byte to the newest.
 func (s *spool) ringParts() parts {
-	if s.ring <= s.ringRoom {
-		return parts{{s.file, s.headRoom, s.ring}}
+	if s.ring <= s.ringSize {
+		return parts{{s.file, s.headSize, s.ring}}
 	}
-	oldest := s.ring % s.ringRoom
-	return parts{{s.file, s.headRoom + oldest, s.ringRoom - oldest}, {s.file, s.headRoom, oldest}}
+	oldest := s.ring % s.ringSize
+	return parts{{s.file, s.headSize + oldest, s.ringSize - oldest}, {s.file, s.headSize, oldest}}
 }
 
 func newLog(p parts) *log { return &log{parts: p, size: p.size(), kept: p.size()} }
@@ -170,7 +170,7 @@ func (p parts) lineEnds() (int64, error) {
 	var lines int64
 	for {
 		n, err := r.Read(b)
-		lines += lineEnds(b[:n])
+		lines += excerpt.LineEnds(b[:n])
 		if errors.Is(err, io.EOF) {
 			return lines, nil
 		}

@@ -38,7 +38,7 @@ const (
 type uploads struct {
 	under  sync.WaitGroup
 	places chan struct{} // of maxUploads
-	room   int64         // what the job's logs may still take
+	budget int64         // what the job's logs may still take
 	mu     sync.Mutex
 	stored map[int]job.Output // what is known of the log, by the step's index
 }
@@ -66,7 +66,7 @@ func (x *Executor) storeLog(hold context.Context, r *job.StepResult, out *output
 		return ""
 	}
 	key = fmt.Sprintf("%s%03d-%s.log", x.cfg.Logs.Folder, r.Index+1, slug(r.Name))
-	x.logs.room -= l.kept
+	x.logs.budget -= l.kept
 	r.Output.Truncated, r.Output.TruncatedLines = l.gapBytes, l.gapLines
 	index, o := r.Index, r.Output
 	o.LogKey, o.TruncatedAt = key, l.gapAt

@@ -21,7 +21,7 @@ type output struct {
 
 func (x *Executor) newOutput(step int) *output {
 	o := &output{step: step, excerpt: excerpt.New(x.excerpt), events: x.cfg.Events}
-	o.limit, o.cause = min(x.cfg.Logs.Limit, x.logs.room), LostLimit
+	o.limit, o.cause = min(x.cfg.Logs.Limit, x.logs.budget), LostLimit
 	switch {
 	case x.cfg.Logs.Store == nil:
 		o.limit, o.unlogged, o.cause = 0, "the worker has no store", LostNoStore

@@ -6,13 +6,13 @@ import (
 	"slipway/job"
 )
 
-// recordRoom is how many bytes of JSON the first steps may take in a result, and the last ones, where nobody knows
+// recordBudget is how many bytes of JSON the first steps may take in a result, and the last ones, where nobody knows
 // before how many there are. A message of the queue holds both, and the rest of a result.
-const recordRoom = 256 << 10
+const recordBudget = 256 << 10
 
 // record keeps the results of steps: all of them, or those that fit at both ends.
 type record struct {
-	room int // bytes of JSON for head and for tail; 0: all are kept
+	budget int // bytes of JSON for head and for tail; 0: all are kept
 
 	head, tail []kept
 	headFull   bool
@@ -29,12 +29,12 @@ type kept struct {
 
 // add takes the result of the next step. logKey is where its log will be; it is not in the result yet.
 func (r *record) add(s job.StepResult, logKey string) {
-	if r.room == 0 {
+	if r.budget == 0 {
 		r.head = append(r.head, kept{result: s})
 		return
 	}
 	k := kept{s, encodedSize(s) + logSize(logKey)}
-	if !r.headFull && (len(r.head) == 0 || r.headBytes+k.bytes <= r.room) {
+	if !r.headFull && (len(r.head) == 0 || r.headBytes+k.bytes <= r.budget) {
 		r.head = append(r.head, k)
 		r.headBytes += k.bytes
 		return
@@ -42,7 +42,7 @@ func (r *record) add(s job.StepResult, logKey string) {
 	r.headFull = true
 	r.tail = append(r.tail, k)
 	r.tailBytes += k.bytes
-	for len(r.tail) > 1 && r.tailBytes > r.room {
+	for len(r.tail) > 1 && r.tailBytes > r.budget {
 		r.tailBytes -= r.tail[0].bytes
 		r.tail[0] = kept{} // for the garbage collector
 		r.tail = r.tail[1:]

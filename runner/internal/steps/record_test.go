@@ -31,7 +31,7 @@ func TestRecord(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			r := record{room: tt.room}
+			r := record{budget: tt.room}
 			fill(&r, tt.n, tt.bytes)
 			all := r.all()
 			if len(all) != tt.kept || len(all)+r.elided != tt.n {
@@ -47,7 +47,7 @@ func TestRecord(t *testing.T) {
 // TestRecord_Order: once a result did not fit, no later one goes before it, however small.
 func TestRecord_Order(t *testing.T) {
 	t.Parallel()
-	r := record{room: 4 << 10}
+	r := record{budget: 4 << 10}
 	for i, size := range []int{1 << 10, 8 << 10, 1, 1, 1} {
 		r.add(job.StepResult{Index: i, Output: job.Output{Head: strings.Repeat("x", size)}}, "")
 	}
@@ -63,7 +63,7 @@ func TestRecord_Order(t *testing.T) {
 // TestRecord_LogKeys: a key that comes into a result later has its room.
 func TestRecord_LogKeys(t *testing.T) {
 	t.Parallel()
-	r := record{room: 4 << 10}
+	r := record{budget: 4 << 10}
 	for i := range 100 {
 		r.add(job.StepResult{Index: i}, strings.Repeat("k", 1<<10))
 	}
@@ -75,7 +75,7 @@ func TestRecord_LogKeys(t *testing.T) {
 // TestRecord_Memory: a loop without an end takes the memory of what it keeps.
 func TestRecord_Memory(t *testing.T) {
 	t.Parallel()
-	r := record{room: 8 << 10}
+	r := record{budget: 8 << 10}
 	fill(&r, 10_000, 100)
 	if len(r.tail) > 100 || cap(r.tail) > 400 {
 		t.Errorf("the tail holds %d results in room for %d", len(r.tail), cap(r.tail))

@@ -1,8 +1,9 @@
 package steps
 
 import (
-	"bytes"
 	"os"
+
+	"slipway/runner/internal/excerpt"
 )
 
 // spool is a temporary file with a step's output: all of it, or the beginning and the end. The file has up to limit bytes:
@@ -10,8 +11,8 @@ import (
 // open, so that nothing of it outlives the worker (on systems that can't do that, close removes it).
 type spool struct {
 	file     *os.File // nil if it could not be made
-	headRoom int64
-	ringRoom int64
+	headSize int64
+	ringSize int64
 
 	head      int64 // bytes in the head
 	headLines int64 // line ends among them
@@ -22,7 +23,7 @@ type spool struct {
 }
 
 func newSpool(limit int64) *spool {
-	s := &spool{headRoom: limit / 2, ringRoom: limit - limit/2}
+	s := &spool{headSize: limit / 2, ringSize: limit - limit/2}
 	f, err := os.CreateTemp("", "slipway-log-*")
 	if err != nil {
 		s.broken = true // the log is lost, and counted: not worth a job
@@ -36,28 +37,28 @@ func newSpool(limit int64) *spool {
 // write takes p.
 func (s *spool) write(p []byte) {
 	s.total += int64(len(p))
-	s.lines += lineEnds(p)
+	s.lines += excerpt.LineEnds(p)
 	if s.broken {
 		return
 	}
-	if n := min(int64(len(p)), s.headRoom-s.head); n > 0 {
+	if n := min(int64(len(p)), s.headSize-s.head); n > 0 {
 		done := s.put(p[:n], s.head)
 		s.head += done
-		s.headLines += lineEnds(p[:done])
+		s.headLines += excerpt.LineEnds(p[:done])
 		p = p[n:]
 	}
-	skip := max(0, int64(len(p))-s.ringRoom)
+	skip := max(0, int64(len(p))-s.ringSize)
 	if !s.broken {
 		s.ring += skip
 		p = p[skip:]
 	}
 	for len(p) > 0 && !s.broken {
-		at := s.ring % s.ringRoom
-		n := min(int64(len(p)), s.ringRoom-at)
-		s.ring += s.put(p[:n], s.headRoom+at)
+		at := s.ring % s.ringSize
+		n := min(int64(len(p)), s.ringSize-at)
+		s.ring += s.put(p[:n], s.headSize+at)
 		p = p[n:]
 	}
-	if s.broken && (s.ring > s.ringRoom || skip > 0) {
+	if s.broken && (s.ring > s.ringSize || skip > 0) {
 		s.ring = 0 // old and new bytes are mixed in the ring, or some were never written
 	}
 }
@@ -70,7 +71,7 @@ func (s *spool) put(p []byte, off int64) (done int64) {
 }
 
 // whole reports whether the file has all that was printed.
-func (s *spool) whole() bool { return s.total == s.head+s.ring && s.ring <= s.ringRoom }
+func (s *spool) whole() bool { return s.total == s.head+s.ring && s.ring <= s.ringSize }
 
 func (s *spool) close() {
 	if s == nil || s.file == nil {
@@ -79,5 +80,3 @@ func (s *spool) close() {
 	_ = s.file.Close()
 	_ = os.Remove(s.file.Name()) // only where an open file keeps its name
 }
-
-func lineEnds(p []byte) int64 { return int64(bytes.Count(p, []byte{'\n'})) }

@@ -19,11 +19,11 @@ const (
 func notePush(r *job.WorkspaceResult, p wsync.Pushed) {
 	r.Commit = p.Commit
 	r.FilesPushed, r.BytesPushed, r.FilesDeleted = p.Files, p.Bytes, p.Deleted
-	room := maxChangesBytes
+	budget := maxChangesBytes
 	for _, c := range p.Changes {
 		name := strings.ToValidUTF8(c.Path, "\uFFFD")
-		room -= excerpt.JSONSize(name)
-		if len(r.Changes) == job.MaxChanges || room < 0 {
+		budget -= excerpt.JSONSize(name)
+		if len(r.Changes) == job.MaxChanges || budget < 0 {
 			break
 		}
 		r.Changes = append(r.Changes, job.Change{Path: name, Kind: string(c.Kind)})
@@ -33,11 +33,11 @@ func notePush(r *job.WorkspaceResult, p wsync.Pushed) {
 	for _, name := range p.Unstable {
 		skipped = append(skipped, name+": changed while it was read; what was read last is saved")
 	}
-	room = maxSkippedBytes
+	budget = maxSkippedBytes
 	for _, s := range skipped {
 		s = strings.ToValidUTF8(s, "\uFFFD")
-		room -= excerpt.JSONSize(s)
-		if len(r.Skipped) == job.MaxChanges || room < 0 {
+		budget -= excerpt.JSONSize(s)
+		if len(r.Skipped) == job.MaxChanges || budget < 0 {
 			break
 		}
 		r.Skipped = append(r.Skipped, s)
