@@ -61,6 +61,10 @@ test-race: ## the same under the race detector
 e2e: build ## whole jobs through the binaries, on real Docker, NATS and S3
 	@SLIPWAY_TEST_ENGINE=1 SLIPWAY_TEST_E2E=1 $(TESTSUM) -count=1 -timeout 30m ./test/e2e/...
 
+.PHONY: cases
+cases: build ## inputs on which other systems went wrong in public, and what comes of each
+	@SLIPWAY_TEST_ENGINE=1 SLIPWAY_TEST_E2E=1 $(GO) test -count=1 -v -timeout 15m -run TestPublicCases ./test/e2e
+
 .PHONY: lint
 lint: ## linters, and the arrows between packages
 	$(EACH) $(TOOL) golangci-lint run --allow-parallel-runners --config $(CURDIR)/.golangci.yml ./...; done

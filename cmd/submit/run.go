@@ -116,15 +116,15 @@ func submit(ctx context.Context, c job.Client, j *job.Job) (known bool, err erro
 	case ctx.Err() != nil:
 		return false, fmt.Errorf("submit job %s: %w; submit again with --id %s to be sure", j.ID, context.Cause(ctx), j.ID)
 	case errors.As(err, &denied): // a kind of ErrUnavailable, but no doubt
-		return false, fmt.Errorf("submit job %s, which was not accepted: %w", j.ID, err)
+		return false, fmt.Errorf("%w; the job was not accepted", err)
 	case errors.Is(err, job.ErrUnavailable):
-		return false, fmt.Errorf("submit job %s: %w; whether it arrived is unknown: submit again with --id %s, which does no harm", j.ID, err, j.ID)
+		return false, fmt.Errorf("%w; whether the job arrived is unknown: submit again with --id %s, which does no harm", err, j.ID)
 	case errors.Is(err, job.ErrOtherJob):
 		err = hint.With(err, "Leave out --id, and the job gets an id of its own; or look at the other one: submit status %s", j.ID)
 	case errors.Is(err, job.ErrFull):
-		return false, fmt.Errorf("submit job %s: %w; try again when workers have caught up", j.ID, err)
+		return false, fmt.Errorf("%w; try again when workers have caught up", err)
 	}
-	return false, fmt.Errorf("submit job %s: %w", j.ID, err)
+	return false, err // as all errors of the queue, it names the job
 }
 
 func newCreate(a *app) *cobra.Command {

@@ -33,7 +33,7 @@ func (c *Client) Submit(ctx context.Context, j *job.Job) error {
 		err = c.submit(ctx, t, j.NotBefore)
 	}
 	if err != nil {
-		return fmt.Errorf("submit: %w", err)
+		return fmt.Errorf("submit job %s: %w", j.ID, err)
 	}
 	return nil
 }

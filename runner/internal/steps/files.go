@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"path"
 	"strconv"
 
@@ -39,26 +38,22 @@ func (x *Executor) fileAction(ctx context.Context, s *job.Step, out *output, r *
 	return nil
 }
 
+// fileCall does what s says. The errors of Files say what failed and where.
 func fileCall(ctx context.Context, files container.Files, s *job.Step, out *output) error {
 	switch s.Kind() {
 	case job.KindWrite:
 		w := s.Write
 		content, _ := translate.Content(w.Content, w.ContentBase64)
-		if err := files.Write(ctx, path.Clean(w.Path), content, translate.Mode(w.Mode)); err != nil {
-			return fmt.Errorf("write %s: %w", w.Path, err)
-		}
+		return files.Write(ctx, path.Clean(w.Path), content, translate.Mode(w.Mode))
 	case job.KindRead:
-		if _, err := files.Read(ctx, path.Clean(s.Read), stdout{out}, 0); err != nil {
-			return fmt.Errorf("read %s: %w", s.Read, err)
-		}
+		_, err := files.Read(ctx, path.Clean(s.Read), stdout{out}, 0)
+		return err
 	case job.KindDelete:
-		if err := files.Delete(ctx, path.Clean(s.Delete)); err != nil {
-			return fmt.Errorf("delete %s: %w", s.Delete, err)
-		}
+		return files.Delete(ctx, path.Clean(s.Delete))
 	case job.KindList:
 		entries, err := files.List(ctx, path.Clean(s.List))
 		if err != nil {
-			return fmt.Errorf("list %s: %w", s.List, err)
+			return err
 		}
 		printEntries(out, entries)
 	default:
