@@ -282,33 +282,3 @@ type Step struct {
 	// Retry says how often the step is run if it fails or times out, in the same box. Zero means once.
 	Retry Retry `json:"retry,omitzero"`
 }
-
-// WriteFile is the argument of a write step. Exactly one of Content and
-// ContentBase64 is given.
-type WriteFile struct {
-	// Path is where the file shall be; missing folders are made. Required.
-	// Limits: relative to the workspace, clean, 4096 bytes, not starting with .sandbox-state.
-	Path string `json:"path"`
-	// Content is the file's text. Limits: a job has MaxSpecBytes in all.
-	Content *string `json:"content,omitempty"`
-	// ContentBase64 is the file's bytes, in standard base64. Limits: as Content.
-	ContentBase64 []byte `json:"content_base64,omitempty" spec:"filled"`
-	// Mode is the file's permission in octal. Empty means 0644. Limits: at most 0777.
-	Mode Mode `json:"mode,omitempty"`
-}
-
-// Condition says when a step runs.
-type Condition string
-
-// The conditions.
-const (
-	// IfSuccess: as long as no step before it failed or timed out.
-	IfSuccess Condition = "success"
-	// IfFailure: only after a step failed or timed out.
-	IfFailure Condition = "failure"
-	// IfAlways: also after a failure, a timeout or a first cancel. An abort ends these as well.
-	IfAlways Condition = "always"
-)
-
-// conditions lists every Condition.
-func conditions() []Condition { return []Condition{IfSuccess, IfFailure, IfAlways} }

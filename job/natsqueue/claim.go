@@ -275,11 +275,13 @@ func (k *Consumer) exhausted(id job.ID, next *record) error {
 }
 
 func (k *Consumer) newLease(t token, msg jetstream.Msg, v version, began time.Time) *lease {
-	return &lease{
+	l := &lease{
 		k: k, rec: v, msg: msg, token: t, confirmed: began, canceled: make(chan job.CancelMode, int(job.Abort)),
 		d: job.Delivery{
 			ID: t.id, Queue: v.rec.Queue, Generation: v.rec.Generation, Attempt: v.rec.Attempt, Fence: v.rec.Fence,
 			Worker: k.cfg.Worker, ClaimedAt: began, Spec: t.spec, SubmittedAt: v.rec.SubmittedAt, EligibleAt: v.rec.eligible(), Counts: v.rec.Counts,
 		},
 	}
+	l.events.q, l.events.d = k.q, &l.d
+	return l
 }

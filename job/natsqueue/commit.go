@@ -66,7 +66,7 @@ func (l *lease) settle(ctx context.Context, v version) (*job.Result, error) {
 	}
 	// The last event goes out before the result, so that a reader of the result finds all events.
 	finished := job.Event{Kind: job.EventFinished, Outcome: r.Outcome, Reason: r.Reason, Text: r.Message, Time: r.FinishedAt}
-	if err := l.announce(finished); err != nil {
+	if err := l.events.announce(finished); err != nil {
 		l.k.q.cfg.OnError(err)
 	}
 	l.mu.Lock()
@@ -88,12 +88,12 @@ func (l *lease) settleUnrun(ctx context.Context, v version) error {
 	c := l.k.q
 	newsCtx, cancel := context.WithTimeout(ctx, newsTime)
 	defer cancel()
-	seq, err := l.lastSeq(newsCtx)
+	seq, err := l.events.lastSeq(newsCtx)
 	if err != nil {
 		c.cfg.OnError(fmt.Errorf("number the last event of job %s: %w", l.d.ID, err))
 		return c.decisions.settle(ctx, l.d.ID, v, l.token.spec, l.msg)
 	}
-	l.seq = seq
+	l.events.seq = seq
 	_, err = l.settle(ctx, v)
 	return err
 }

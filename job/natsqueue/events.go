@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -14,31 +15,45 @@ import (
 // maxBatch bounds one message of events, below every server's max_payload.
 const maxBatch = 256 << 10
 
-// Emit sends events, and waits until the server has stored them: what is sent faster than the server stores it is thrown
-// away there, without a sign (a fifth of 210 MB in a trial). Several messages are sent if they do
-// not fit into one; each is one try. See job.Lease.
+// Emit sends events, and waits until the server has stored them. See job.Lease.
 func (l *lease) Emit(ctx context.Context, events []job.Event) error {
-	return l.emit(events, func(msg *nats.Msg) error {
-		_, err := l.k.q.js.TryPublish(ctx, msg)
+	return l.events.send(ctx, events)
+}
+
+// emitter sends the events of one attempt. It is safe for concurrent use.
+type emitter struct {
+	q *Conn
+	d *job.Delivery
+
+	mu  sync.Mutex
+	seq uint64 // of the last event
+}
+
+// send sends events, and waits until the server has stored them: what is sent faster than the server stores it is thrown
+// away there, without a sign (a fifth of 210 MB in a trial). Several messages are sent if they do not fit into one; each is
+// one try.
+func (m *emitter) send(ctx context.Context, events []job.Event) error {
+	return m.inBatches(events, func(msg *nats.Msg) error {
+		_, err := m.q.js.TryPublish(ctx, msg)
 		return err
 	})
 }
 
-// announce is Emit without waiting: nobody counts what is lost, and the caller has better to do.
-func (l *lease) announce(e job.Event) error {
-	return l.emit([]job.Event{e}, l.k.q.js.Core().PublishMsg)
+// announce is send without waiting: nobody counts what is lost, and the caller has better to do.
+func (m *emitter) announce(e job.Event) error {
+	return m.inBatches([]job.Event{e}, m.q.js.Core().PublishMsg)
 }
 
-func (l *lease) emit(events []job.Event, send func(*nats.Msg) error) error {
+func (m *emitter) inBatches(events []job.Event, send func(*nats.Msg) error) error {
 	var batch []json.RawMessage
 	size := 0
 	for i := range events {
-		one, err := json.Marshal(l.stamp(events[i]))
+		one, err := json.Marshal(m.stamp(events[i]))
 		if err != nil {
 			return fmt.Errorf("emit events: %w", err)
 		}
 		if size+len(one) > maxBatch && size > 0 {
-			if err := l.send(batch, send); err != nil {
+			if err := m.sendBatch(batch, send); err != nil {
 				return err
 			}
 			batch, size = nil, 0
@@ -48,30 +63,30 @@ func (l *lease) emit(events []job.Event, send func(*nats.Msg) error) error {
 	if len(batch) == 0 {
 		return nil
 	}
-	return l.send(batch, send)
+	return m.sendBatch(batch, send)
 }
 
 // stamp fills in which attempt e belongs to.
-func (l *lease) stamp(e job.Event) job.Event {
-	e.JobID, e.Generation, e.Attempt, e.Fence = l.d.ID, l.d.Generation, l.d.Attempt, l.d.Fence
+func (m *emitter) stamp(e job.Event) job.Event {
+	e.JobID, e.Generation, e.Attempt, e.Fence = m.d.ID, m.d.Generation, m.d.Attempt, m.d.Fence
 	if e.Time.IsZero() {
 		e.Time = time.Now().UTC()
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	if e.Seq == 0 {
-		e.Seq = l.seq + 1
+		e.Seq = m.seq + 1
 	}
-	l.seq = max(l.seq, e.Seq)
+	m.seq = max(m.seq, e.Seq)
 	return e
 }
 
-func (l *lease) send(batch []json.RawMessage, send func(*nats.Msg) error) error {
+func (m *emitter) sendBatch(batch []json.RawMessage, send func(*nats.Msg) error) error {
 	data, err := json.Marshal(batch)
 	if err != nil {
 		return fmt.Errorf("emit events: %w", err)
 	}
-	msg := nats.NewMsg(l.k.q.names.event(l.d.Worker, l.d.ID, l.d.Generation))
+	msg := nats.NewMsg(m.q.names.event(m.d.Worker, m.d.ID, m.d.Generation))
 	msg.Data = data
 	if err := send(msg); err != nil {
 		return fmt.Errorf("emit events: %w: %w", job.ErrUnavailable, err)
@@ -80,9 +95,9 @@ func (l *lease) send(batch []json.RawMessage, send func(*nats.Msg) error) error 
 }
 
 // lastSeq is the number of the attempt's last event that is stored, 0 without one.
-func (l *lease) lastSeq(ctx context.Context) (uint64, error) {
-	q := l.k.q
-	msg, err := q.streams.events.Last(ctx, q.names.anyEvent(l.d.ID))
+func (m *emitter) lastSeq(ctx context.Context) (uint64, error) {
+	q := m.q
+	msg, err := q.streams.events.Last(ctx, q.names.anyEvent(m.d.ID))
 	if err != nil || msg == nil {
 		return 0, err
 	}
@@ -90,7 +105,7 @@ func (l *lease) lastSeq(ctx context.Context) (uint64, error) {
 	_ = json.Unmarshal(msg.Data, &events) // a foreign program's message has none
 	var seq uint64
 	for _, e := range events {
-		if e.Generation == l.d.Generation && e.Attempt == l.d.Attempt {
+		if e.Generation == m.d.Generation && e.Attempt == m.d.Attempt {
 			seq = max(seq, e.Seq)
 		}
 	}

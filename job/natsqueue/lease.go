@@ -19,6 +19,7 @@ type lease struct {
 	d        job.Delivery
 	token    token
 	canceled chan job.CancelMode
+	events   emitter
 
 	mu        sync.Mutex
 	rec       version       // as last seen with this fence
@@ -26,7 +27,6 @@ type lease struct {
 	confirmed time.Time     // start of the last confirmed call
 	mode      job.CancelMode
 	state     leaseState
-	seq       uint64 // of the last event
 }
 
 // leaseState is how far a lease has come.

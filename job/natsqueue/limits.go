@@ -58,7 +58,7 @@ func (c *Conn) SetLimits(ctx context.Context) error {
 func (c *Conn) eachLimited(ctx context.Context, do func(want, have jetstream.StreamConfig) error) error {
 	fault := c.js.NotSetUp()
 	for _, want := range layout(c.names, c.cfg) {
-		if c.names.limitSettings(want.Name) == [3]string{} {
+		if limitSettings(c.names, want.Name) == [3]string{} {
 			continue
 		}
 		s := c.js.Stream(want.Name)
@@ -82,7 +82,7 @@ func (c *Conn) eachLimited(ctx context.Context, do func(want, have jetstream.Str
 }
 
 // limitSettings are the fields of Config that bound a stream: its messages, their bytes, their age. Empty: no setting does.
-func (n names) limitSettings(stream string) [3]string {
+func limitSettings(n names, stream string) [3]string {
 	switch stream {
 	case n.jobs():
 		return [3]string{"MaxJobs", "MaxJobBytes", ""}
@@ -96,7 +96,7 @@ func (n names) limitSettings(stream string) [3]string {
 
 func (c *Conn) compareLimits(have, want jetstream.StreamConfig) []Limit {
 	var found []Limit
-	settings := c.names.limitSettings(want.Name)
+	settings := limitSettings(c.names, want.Name)
 	for i, row := range []struct {
 		have, want int64
 		show       func(int64) string

@@ -1,9 +1,7 @@
 package display
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -16,7 +14,7 @@ import (
 // concurrent use.
 type Human struct {
 	opts    Options
-	streams map[string]*stream
+	outputs outputs   // of the running step
 	step    time.Time // start of the running step
 	phase   time.Time // start of the running phase
 	// open reports whether the last line on Err is that of the running phase and has no line end yet.
@@ -25,7 +23,7 @@ type Human struct {
 
 // NewHuman returns a Printer for people.
 func NewHuman(opts Options) *Human {
-	return &Human{opts: opts, streams: map[string]*stream{}}
+	return &Human{opts: opts, outputs: outputs{opts: opts, streams: map[string]*stream{}}}
 }
 
 const (
@@ -37,8 +35,8 @@ const (
 )
 
 // paint colors s, if colors are wanted.
-func (p *Human) paint(code, s string) string {
-	if !p.opts.Color {
+func (o Options) paint(code, s string) string {
+	if !o.Color {
 		return s
 	}
 	return "\x1b[" + code + "m" + s + "\x1b[0m"
@@ -52,11 +50,7 @@ func (p *Human) say(format string, args ...any) {
 // close ends the lines that are still open where the next text goes: the line of the
 // running phase, and the last lines of the job's output. with ends the phase's line.
 func (p *Human) close(with string) {
-	for name, s := range p.streams {
-		if s.mid && (p.opts.Quote || name == "stderr") {
-			p.endLine(name, s)
-		}
-	}
+	p.outputs.endLines(func(name string) bool { return p.opts.Quote || name == "stderr" })
 	p.closePhase(with)
 }
 
@@ -73,7 +67,7 @@ func (p *Human) Submitted(j *job.Job) {
 	if j.Name != "" {
 		name = " (" + sanitize.Line(j.Name) + ")"
 	}
-	p.say("%s%s is in queue %s", p.paint(bold, string(j.ID)), name, queueOf(j))
+	p.say("%s%s is in queue %s", p.opts.paint(bold, string(j.ID)), name, queueOf(j))
 }
 
 // Note prints a remark.
@@ -89,7 +83,7 @@ func (p *Human) Event(e job.Event) {
 	case job.EventStepStart:
 		p.phaseEnds(e.Time)
 		p.step = e.Time
-		p.say("%s", p.paint(bold, fmt.Sprintf("step %d: %s", e.Step+1, title(e))))
+		p.say("%s", p.opts.paint(bold, fmt.Sprintf("step %d: %s", e.Step+1, title(e))))
 	case job.EventOutput:
 		p.output(e)
 	case job.EventStepRetry:
@@ -103,7 +97,7 @@ func (p *Human) Event(e job.Event) {
 	case job.EventRetry:
 		p.phaseEnds(e.Time)
 		p.flush()
-		p.say("%s", p.paint(yellow, fmt.Sprintf("attempt %d ended (%s): %s; %s", e.Attempt, sanitize.Line(string(e.Reason)), sanitize.Line(e.Text), nextTry(e))))
+		p.say("%s", p.opts.paint(yellow, fmt.Sprintf("attempt %d ended (%s): %s; %s", e.Attempt, sanitize.Line(string(e.Reason)), sanitize.Line(e.Text), nextTry(e))))
 	case job.EventFinished:
 		p.phaseEnds(e.Time)
 		p.flush()
@@ -150,82 +144,21 @@ func (p *Human) phaseBegins(e job.Event) {
 		return // each step has a line of its own
 	}
 	p.close("")
-	fmt.Fprint(p.opts.Err, p.paint(dim, "  "+strings.ReplaceAll(sanitize.Line(e.Text), "_", " ")+" …"))
+	fmt.Fprint(p.opts.Err, p.opts.paint(dim, "  "+strings.ReplaceAll(sanitize.Line(e.Text), "_", " ")+" …"))
 	p.open, p.phase = true, e.Time
 }
 
 func (p *Human) phaseEnds(at time.Time) {
 	if !p.phase.IsZero() {
-		p.close(p.paint(dim, " "+Short(at.Sub(p.phase))))
+		p.close(p.opts.paint(dim, " "+Short(at.Sub(p.phase))))
 		p.phase = time.Time{}
 	}
 }
 
-// stream is one of a step's outputs on its way to the screen.
-type stream struct {
-	clean sanitize.Filter
-	mid   bool // the last line that was written has no line end yet
-	at    time.Time
-}
-
+// output prints a piece of what the running step prints.
 func (p *Human) output(e job.Event) {
-	w := p.opts.Out
-	if e.Stream == "stderr" {
-		w = p.opts.Err
-	}
 	p.closePhase("")
-	s := p.streams[e.Stream]
-	if s == nil {
-		s = &stream{}
-		p.streams[e.Stream] = s
-	}
-	for name, other := range p.streams {
-		if p.opts.Quote && other != s && other.mid {
-			p.endLine(name, other) // both streams go to one screen
-		}
-	}
-	s.at = e.Time
-	text := e.Data
-	if !p.opts.Raw {
-		text = s.clean.Clean(text)
-	}
-	p.write(w, s, text)
-}
-
-func (p *Human) write(w io.Writer, s *stream, text []byte) {
-	if len(text) == 0 {
-		return
-	}
-	if !p.opts.Quote && !p.opts.Timestamps {
-		_, _ = w.Write(text) // if the reader has gone, SIGPIPE ends the program
-		s.mid = text[len(text)-1] != '\n'
-		return
-	}
-	var out bytes.Buffer
-	for line := range bytes.Lines(text) {
-		if !s.mid {
-			out.WriteString(p.lineStart(s))
-		}
-		out.Write(line)
-		s.mid = line[len(line)-1] != '\n'
-	}
-	_, _ = w.Write(out.Bytes())
-}
-
-// lineStart is what stands before a line of output.
-func (p *Human) lineStart(s *stream) string {
-	start := ""
-	if p.opts.Quote {
-		start = p.paint(dim, "  │ ")
-	}
-	if !p.opts.Timestamps {
-		return start
-	}
-	const layout = "2006-01-02T15:04:05.000Z"
-	if s.at.IsZero() {
-		return start + fmt.Sprintf("%-*s ", len(layout), "-")
-	}
-	return start + s.at.UTC().Format(layout) + " "
+	p.outputs.print(e)
 }
 
 // Flush ends the lines that are still open, when printing ends before the job does.
@@ -236,21 +169,7 @@ func (p *Human) Flush() {
 
 // flush prints the rest of a step's output and ends its last line.
 func (p *Human) flush() {
-	for name, s := range p.streams {
-		p.write(p.writer(name), s, s.clean.Flush())
-	}
+	p.outputs.flush()
 	p.close("")
-	clear(p.streams)
-}
-
-func (p *Human) writer(stream string) io.Writer {
-	if stream == "stderr" {
-		return p.opts.Err
-	}
-	return p.opts.Out
-}
-
-func (p *Human) endLine(name string, s *stream) {
-	fmt.Fprintln(p.writer(name))
-	s.mid = false
+	clear(p.outputs.streams)
 }

@@ -27,13 +27,13 @@ func (p *Human) stepEnds(e job.Event) {
 	case e.Status == job.StepSkipped:
 		line = fmt.Sprintf("%s step %d: %s skipped", mark(e.Status), e.Step+1, stepName(e.Name, e.Step))
 	}
-	p.say("  %s", p.paint(statusColor(e.Status), line))
+	p.say("  %s", p.opts.paint(statusColor(e.Status), line))
 	if e.Text != "" && e.Reason != job.ReasonDrained {
 		p.say("    %s", sanitize.Line(e.Text))
 	}
 	p.leftovers(e.Leftovers, e.Cut)
 	if e.Truncated > 0 {
-		p.say("    %s", p.paint(yellow, logGap(e.Truncated, e.TruncatedLines)))
+		p.say("    %s", p.opts.paint(yellow, logGap(e.Truncated, e.TruncatedLines)))
 	}
 }
 
@@ -44,7 +44,7 @@ func (p *Human) leftOut(e job.Event) {
 		why = "it came too fast" // an older worker gives no reason
 	}
 	p.flush()
-	p.say("  %s", p.paint(yellow, fmt.Sprintf("… %s left out here: %s", amount(e.Bytes, e.Lines), why)))
+	p.say("  %s", p.opts.paint(yellow, fmt.Sprintf("… %s left out here: %s", amount(e.Bytes, e.Lines), why)))
 }
 
 // Gap says that events are missing.
@@ -78,7 +78,7 @@ func (p *Human) tryEnds(e job.Event) {
 	if e.ExitCode != nil {
 		code = exitCode(*e.ExitCode, e.Signal)
 	}
-	p.say("  %s", p.paint(yellow, fmt.Sprintf("%s try %d %s%s; next try %s", mark(e.Status), e.Tries, statusWord(e.Status), code, when(e))))
+	p.say("  %s", p.opts.paint(yellow, fmt.Sprintf("%s try %d %s%s; next try %s", mark(e.Status), e.Tries, statusWord(e.Status), code, when(e))))
 	if e.Text != "" {
 		p.say("    %s", sanitize.Line(e.Text))
 	}
@@ -115,7 +115,7 @@ func (p *Human) leftovers(n int, cut bool) {
 		parts = append(parts, "output is missing: more of it could come")
 	}
 	if len(parts) > 0 {
-		p.say("    %s", p.paint(yellow, strings.Join(parts, "; ")))
+		p.say("    %s", p.opts.paint(yellow, strings.Join(parts, "; ")))
 	}
 }
 

@@ -21,15 +21,15 @@ const liveChanges = 20
 func (p *Human) result(r *job.Result, changes int) {
 	p.flush()
 	p.close("")
-	p.say("%s", p.paint(outcomeColor(r.Outcome)+";"+bold, headline(r)))
+	p.say("%s", p.opts.paint(outcomeColor(r.Outcome)+";"+bold, headline(r)))
 	if r.Message != "" {
 		p.say("  %s", sanitize.Line(r.Message))
 	}
 	if line := phaseLine(r.Phases); line != "" {
-		p.say("  %s", p.paint(dim, line))
+		p.say("  %s", p.opts.paint(dim, line))
 	}
 	if len(r.Relaxed) > 0 {
-		p.say("  %s", p.paint(yellow, "relaxed for this job: "+sanitize.Line(strings.Join(r.Relaxed, ", "))))
+		p.say("  %s", p.opts.paint(yellow, "relaxed for this job: "+sanitize.Line(strings.Join(r.Relaxed, ", "))))
 	}
 	if r.Workspace != nil {
 		p.workspace(r.Workspace, changes)
@@ -47,25 +47,25 @@ func (p *Human) missingLogs(r *job.Result) {
 		if o.NotStored != "" {
 			what = fmt.Sprintf("%s of its output are kept nowhere: %s", Size(o.Elided), sanitize.Line(o.NotStored))
 		}
-		p.say("  %s", p.paint(yellow, fmt.Sprintf("step %d: %s: %s", s.Index+1, stepName(s.Name, s.Index), what)))
+		p.say("  %s", p.opts.paint(yellow, fmt.Sprintf("step %d: %s: %s", s.Index+1, stepName(s.Name, s.Index), what)))
 	}
 }
 
 // ResultInFull prints r for a person who did not follow the job: it adds the steps, and the
 // output of those that failed.
 func (p *Human) ResultInFull(r *job.Result) {
-	p.say("%s  %s", p.paint(bold, string(r.JobID)), sanitize.Line(r.Name))
+	p.say("%s  %s", p.opts.paint(bold, string(r.JobID)), sanitize.Line(r.Name))
 	next := 0
 	for _, s := range r.Steps {
 		if left := s.Index - next; left > 0 {
-			p.say("  %s", p.paint(dim, fmt.Sprintf("… %s left out …", Count(left, "step"))))
+			p.say("  %s", p.opts.paint(dim, fmt.Sprintf("… %s left out …", Count(left, "step"))))
 		}
 		p.stepResult(s)
 		next = s.Index + 1
 	}
 	p.result(r, job.MaxChanges)
 	if r.Store != "" {
-		p.say("  %s", p.paint(dim, "objects are in "+sanitize.Line(r.Store)))
+		p.say("  %s", p.opts.paint(dim, "objects are in "+sanitize.Line(r.Store)))
 	}
 }
 
@@ -77,7 +77,7 @@ func (p *Human) stepResult(s job.StepResult) {
 	if s.Status != job.StepSkipped {
 		line += " after " + Short(s.Duration.Std()) + tries(s.Tries)
 	}
-	p.say("%s", p.paint(statusColor(s.Status), line))
+	p.say("%s", p.opts.paint(statusColor(s.Status), line))
 	if s.Message != "" {
 		p.say("    %s", sanitize.Line(s.Message))
 	}
@@ -92,24 +92,24 @@ func (p *Human) stepResult(s job.StepResult) {
 func (p *Human) log(o job.Output) {
 	switch {
 	case o.NotStored != "":
-		p.say("    %s", p.paint(yellow, fmt.Sprintf("%s of its output are kept nowhere: %s", Size(o.Elided), sanitize.Line(o.NotStored))))
+		p.say("    %s", p.opts.paint(yellow, fmt.Sprintf("%s of its output are kept nowhere: %s", Size(o.Elided), sanitize.Line(o.NotStored))))
 	case o.LogKey != "":
-		p.say("    %s", p.paint(dim, fmt.Sprintf("%s of output: submit logs shows them, or object %s", Size(o.Bytes), sanitize.Line(o.LogKey))))
+		p.say("    %s", p.opts.paint(dim, fmt.Sprintf("%s of output: submit logs shows them, or object %s", Size(o.Bytes), sanitize.Line(o.LogKey))))
 	}
 	if o.Truncated > 0 {
-		p.say("    %s", p.paint(yellow, logGap(o.Truncated, o.TruncatedLines)))
+		p.say("    %s", p.opts.paint(yellow, logGap(o.Truncated, o.TruncatedLines)))
 	}
 }
 
 func (p *Human) excerpt(o job.Output) {
 	for line := range strings.Lines(sanitize.Text(o.Head)) {
-		p.say("  %s%s", p.paint(dim, "│ "), strings.TrimSuffix(line, "\n"))
+		p.say("  %s%s", p.opts.paint(dim, "│ "), strings.TrimSuffix(line, "\n"))
 	}
 	if o.Elided > 0 {
-		p.say("  %s", p.paint(dim, fmt.Sprintf("… %s left out …", Size(o.Elided))))
+		p.say("  %s", p.opts.paint(dim, fmt.Sprintf("… %s left out …", Size(o.Elided))))
 	}
 	for line := range strings.Lines(sanitize.Text(o.Tail)) {
-		p.say("  %s%s", p.paint(dim, "│ "), strings.TrimSuffix(line, "\n"))
+		p.say("  %s%s", p.opts.paint(dim, "│ "), strings.TrimSuffix(line, "\n"))
 	}
 }
 
@@ -171,7 +171,7 @@ func (p *Human) workspace(w *job.WorkspaceResult, most int) {
 		p.say("    … and %d more", more)
 	}
 	for _, s := range w.Skipped {
-		p.say("    %s", p.paint(yellow, "not stored: "+sanitize.Line(s)))
+		p.say("    %s", p.opts.paint(yellow, "not stored: "+sanitize.Line(s)))
 	}
 }
 
