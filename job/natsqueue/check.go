@@ -40,7 +40,7 @@ func (c *Conn) Check(ctx context.Context) error {
 	}
 	// These would wait for a stream that is not there.
 	if !absent[c.streams.workers.Name()] {
-		errs = append(errs, c.streams.workers.Probe(ctx, probe))
+		errs = append(errs, c.streams.workers.Probe(ctx, probe), c.js.ProbeWrite(ctx, c.streams.workers.Key(janitorKey)))
 	}
 	if !absent[c.streams.records.Name()] {
 		errs = append(errs, c.checkRead(ctx))

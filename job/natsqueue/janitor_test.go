@@ -159,6 +159,7 @@ func TestJanitorKeepsItsSweep(t *testing.T) {
 func TestJanitorWithoutTheRight(t *testing.T) {
 	t.Parallel()
 	connect := roleServer(t)
+	contains(t, connect("nojanitor:j", "").Check(t.Context()), "$KV.slipway-workers._janitor")
 	var mu sync.Mutex
 	var faults []error
 	for _, tt := range []struct{ user, name, want string }{
