@@ -159,8 +159,11 @@ type WorkspaceResult struct {
 	Changes []Change `json:"changes,omitempty"`
 	// ChangesElided is how many more there were.
 	ChangesElided int `json:"changes_elided,omitempty"`
-	// Skipped names entries that no store can hold (sockets, devices, …), at most MaxChanges of them.
+	// Skipped names entries that were not saved as they are, with the reason: files that changed while they were read, files that
+	// can't be read, sockets, devices and the like. At most MaxChanges of them.
 	Skipped []string `json:"skipped,omitempty"`
+	// SkippedElided is how many more there were.
+	SkippedElided int `json:"skipped_elided,omitempty"`
 }
 
 // MaxChanges bounds the lists of paths in a WorkspaceResult.

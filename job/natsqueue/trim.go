@@ -33,6 +33,7 @@ func encodeResult(r *job.Result, limit int) ([]byte, error) {
 	if r.Workspace != nil {
 		w := *r.Workspace
 		w.ChangesElided += len(w.Changes)
+		w.SkippedElided += len(w.Skipped)
 		w.Changes, w.Skipped = nil, nil
 		short.Workspace = &w
 	}
@@ -44,6 +45,7 @@ func encodeResult(r *job.Result, limit int) ([]byte, error) {
 		return data, err
 	}
 	short.Message += fmt.Sprintf(" (the results of %d steps were too large to be kept)", len(short.Steps))
+	short.StepsElided += len(short.Steps)
 	short.Steps = nil
 	return json.Marshal(&short)
 }

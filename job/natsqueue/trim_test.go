@@ -51,7 +51,7 @@ func TestEncodeResultAlwaysFits(t *testing.T) {
 	}
 	for name, r := range map[string]*job.Result{
 		"output":  {Steps: []job.StepResult{{Output: job.Output{Head: long, Tail: long}}}},
-		"paths":   {Workspace: &job.WorkspaceResult{Prefix: "p", Changes: changes}},
+		"paths":   {Workspace: &job.WorkspaceResult{Prefix: "p", Changes: changes, Skipped: []string{"a", "b"}, SkippedElided: 3}},
 		"message": {Message: long},
 		"steps":   {Steps: many},
 		"wordy":   {Steps: wordy},
@@ -69,6 +69,12 @@ func TestEncodeResultAlwaysFits(t *testing.T) {
 		}
 		if w := back.Workspace; w != nil && len(w.Changes)+w.ChangesElided != len(changes) {
 			t.Errorf("%s: %d changes and %d elided, want %d in all", name, len(w.Changes), w.ChangesElided, len(changes))
+		}
+		if w := back.Workspace; w != nil && len(w.Skipped)+w.SkippedElided != 5 {
+			t.Errorf("%s: %d skipped and %d elided, want 5 in all", name, len(w.Skipped), w.SkippedElided)
+		}
+		if got := len(back.Steps) + back.StepsElided; got != len(r.Steps) {
+			t.Errorf("%s: %d steps and %d elided, want %d in all", name, len(back.Steps), back.StepsElided, len(r.Steps))
 		}
 	}
 }

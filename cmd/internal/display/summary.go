@@ -173,6 +173,9 @@ func (p *Human) workspace(w *job.WorkspaceResult, most int) {
 	for _, s := range w.Skipped {
 		p.say("    %s", p.opts.paint(yellow, "not stored: "+sanitize.Line(s)))
 	}
+	if w.SkippedElided > 0 {
+		p.say("    %s", p.opts.paint(yellow, fmt.Sprintf("not stored: %d more", w.SkippedElided)))
+	}
 }
 
 func changeMark(kind string) string {

@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"slices"
 	"strings"
 
 	"slipway/job"
@@ -29,10 +28,11 @@ func notePush(r *job.WorkspaceResult, p wsync.Pushed) {
 		r.Changes = append(r.Changes, job.Change{Path: name, Kind: string(c.Kind)})
 	}
 	r.ChangesElided = len(p.Changes) - len(r.Changes)
-	skipped := slices.Clone(p.Skipped)
+	var skipped []string
 	for _, name := range p.Unstable {
 		skipped = append(skipped, name+": changed while it was read; what was read last is saved")
 	}
+	skipped = append(skipped, p.Skipped...)
 	budget = maxSkippedBytes
 	for _, s := range skipped {
 		s = strings.ToValidUTF8(s, "\uFFFD")
@@ -42,6 +42,7 @@ func notePush(r *job.WorkspaceResult, p wsync.Pushed) {
 		}
 		r.Skipped = append(r.Skipped, s)
 	}
+	r.SkippedElided = len(skipped) - len(r.Skipped)
 }
 
 // observePush counts the files by what happened to them. A push knows only the

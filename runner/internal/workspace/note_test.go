@@ -18,8 +18,8 @@ func TestNotePush_Bounds(t *testing.T) {
 	}
 	var r job.WorkspaceResult
 	notePush(&r, p)
-	if len(r.Changes) != job.MaxChanges || r.ChangesElided != 300-job.MaxChanges || len(r.Skipped) != job.MaxChanges {
-		t.Errorf("got %d changes, %d elided, %d skipped", len(r.Changes), r.ChangesElided, len(r.Skipped))
+	if len(r.Changes) != job.MaxChanges || r.ChangesElided != 300-job.MaxChanges || len(r.Skipped) != job.MaxChanges || r.SkippedElided != 300-job.MaxChanges {
+		t.Errorf("got %d changes, %d elided, %d skipped, %d elided", len(r.Changes), r.ChangesElided, len(r.Skipped), r.SkippedElided)
 	}
 	p = wsync.Pushed{Unstable: []string{"u"}}
 	for range 100 {
