@@ -74,7 +74,8 @@ type Job struct {
 	// Resources limits the box. Zero means the worker's defaults.
 	Resources Resources `json:"resources,omitzero"`
 
-	// Timeout bounds one attempt from the start of its first step to the end of its last. Zero means DefaultTimeout.
+	// Timeout bounds one attempt from the start of its first step. Then the running step is ended, and only steps with `if: always` still
+	// run, for 5m in all. Zero means DefaultTimeout.
 	// Limits: MinTimeout to MaxTimeout.
 	Timeout Duration `json:"timeout,omitempty"`
 	// NotBefore is the earliest start. Zero means at once. Limits: at most a year away.
@@ -83,7 +84,7 @@ type Job struct {
 	Retry Retry `json:"retry,omitzero"`
 	// Workspace names files that live longer than the job. Nil means an empty, throw-away workspace.
 	Workspace *Workspace `json:"workspace,omitempty"`
-	// Inputs are put into the workspace after the pull and before the first step. Empty means none. Limits: MaxInputs.
+	// Inputs are put into the workspace after the pull and before the first step, and saved with it like other files. Empty means none. Limits: MaxInputs.
 	Inputs []Input `json:"inputs,omitempty"`
 	// Steps run in order. Required. Limits: 1 to MaxSteps.
 	Steps []Step `json:"steps"`

@@ -71,9 +71,9 @@ type Condition string
 const (
 	// IfSuccess: as long as no step before it failed or timed out.
 	IfSuccess Condition = "success"
-	// IfFailure: only after a step failed or timed out.
+	// IfFailure: only after a step failed or timed out. Not once the job's own timeout ran out or a user canceled it.
 	IfFailure Condition = "failure"
-	// IfAlways: also after a failure, a timeout or a first cancel. An abort ends these as well.
+	// IfAlways: also after a failure, a timeout or a first cancel; after the job's timeout and a cancel for 5m in all. An abort ends these as well.
 	IfAlways Condition = "always"
 )
 
