@@ -136,9 +136,7 @@ func show(ctx context.Context, src joblog.Source, lines int, p display.Printer) 
 	if lines < 0 {
 		return joblog.Show(ctx, src, p)
 	}
-	tail := joblog.NewTail(lines, p)
-	defer tail.Flush()
-	return joblog.Show(ctx, src, tail)
+	return joblog.Show(ctx, src, joblog.NewTail(lines, p))
 }
 
 // flush ends the lines that are still open, since no result follows.

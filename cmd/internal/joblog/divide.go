@@ -1,8 +1,10 @@
 package joblog
 
 import (
+	"bytes"
 	"maps"
 	"slices"
+	"strings"
 
 	"slipway/job"
 	"slipway/job/follow"
@@ -123,6 +125,17 @@ func (s *step) add(e follow.Event) {
 func (s *step) breakAt(gap follow.Update) {
 	s.broken = true
 	s.updates = append(s.updates, gap)
+}
+
+// last returns the last n bytes of output, as a result would have them.
+func (s *step) last(n int) string {
+	var b []byte
+	for i := len(s.updates) - 1; i >= 0 && len(b) < n; i-- {
+		if e, ok := s.updates[i].(follow.Event); ok && e.Kind == job.EventOutput {
+			b = append(bytes.Clone(e.Data), b...)
+		}
+	}
+	return strings.ToValidUTF8(string(b), "\uFFFD")
 }
 
 // whole reports whether nothing of the step is missing.

@@ -40,7 +40,7 @@ type Report struct {
 	Result *job.Result
 	// Last is the last event that the queue had; see follow.After. Its zero value: none.
 	Last job.Event
-	// Complete: all that the last attempt printed was shown, of the steps that were asked for.
+	// Complete: all that the last attempt printed was shown, of the steps and the last lines that were asked for.
 	Complete bool
 
 	only *only
@@ -64,9 +64,10 @@ type filtered struct {
 func (f filtered) Event(e job.Event) { f.only.Event(e) }
 
 // Show gives to what is kept of the job's events and output now; it does not wait for more. A *NoStepError says that the
-// job has no such step. Other errors are those of the queue; a store that fails is a remark.
+// job has no such step. Other errors are those of the queue; a store that fails is a remark. Show flushes a *Tail, and says
+// nothing of what is missing before its lines.
 func Show(ctx context.Context, src Source, to Sink) (Report, error) {
-	s := &show{ctx: ctx, src: src, to: to, report: Report{Complete: true}}
+	s := &show{ctx: ctx, src: src, to: to, report: Report{}}
 	updates, err := s.collect()
 	if err != nil {
 		return s.report, err
@@ -84,8 +85,16 @@ func Show(ctx context.Context, src Source, to Sink) (Report, error) {
 		s.to, s.only, s.report.only = only, only, only
 	}
 	s.all(updates)
+	beforeTail := false // whatever is missing
+	if tail, ok := to.(*Tail); ok {
+		beforeTail = !tail.Flush()
+		to = tail.to
+	}
+	s.report.Complete = !s.unknown && (!s.missing || beforeTail)
 	for _, r := range s.remarks {
-		to.Note("%s", r)
+		if !r.missing || !beforeTail {
+			to.Note("%s", r.text)
+		}
 	}
 	return s.report, nil
 }
@@ -97,11 +106,19 @@ type show struct {
 	to      Sink
 	only    *only // nil: all steps
 	report  Report
-	remarks []string // told at the end
+	remarks []remark // told at the end
+	missing bool     // some output of the last attempt is not shown
+	unknown bool     // whether that is so, is not known
 
 	store       Store
 	storeFailed bool
 	opened      bool
+}
+
+// remark is a sentence for the end.
+type remark struct {
+	text    string
+	missing bool // it is about output that is not shown, or not as it came
 }
 
 // collect reads the events that the queue has. A job's share of them is a few MiB.
@@ -140,7 +157,7 @@ func (s *show) all(updates []follow.Update) {
 	}
 	for attempt := 1; attempt < last; attempt++ {
 		if !seen[attempt] {
-			s.remark("attempt %d: none of its events is kept", attempt)
+			s.lack("attempt %d: none of its events is kept", attempt)
 		}
 	}
 	s.attempt(final, last)
@@ -203,13 +220,13 @@ func (s *show) unfinished(updates []follow.Update, parts division, number int) {
 	s.passAll(updates)
 	switch st := s.src.Status; {
 	case st.State.Final():
-		s.report.Complete = false
+		s.unknown = true
 		s.remark("the result of the job is not kept any more; the logs of its steps may still be in the store, below logs/%s/%s/", st.Queue, st.ID)
 	case number == 0:
 		s.remark("no worker has taken the job yet: it is %s", st.State)
 	case parts.missing(s.only):
-		s.report.Complete = false
-		s.remark("part of the output is missing so far; once the job has ended, submit logs %s shows what its stored logs have of it", st.ID)
+		s.missing = true
+		s.lack("part of the output is missing so far; once the job has ended, submit logs %s shows what its stored logs have of it", st.ID)
 	}
 }
 
@@ -239,23 +256,28 @@ func (s *show) finished(parts division) {
 	}
 	s.passAll(parts.after)
 	if n := s.report.Result.StepsElided; n > 0 && parts.gap {
-		s.remark("%s have no place in the result, so what they printed is shown as far as events are kept", display.Count(n, "step"))
-		s.report.Complete = false
+		s.lack("%s have no place in the result, so what they printed is shown as far as events are kept", display.Count(n, "step"))
+		s.missing = true
 	}
 	if restored {
-		s.remark("events are missing (the queue keeps them for a limited time, and each job has a share): steps without them are shown from their logs and from the result, where stdout and stderr are one and lines have no times")
+		s.lack("events are missing (the queue keeps them for a limited time, and each job has a share): steps without them are shown from their logs and from the result, where stdout and stderr are one and lines have no times")
 	}
 }
 
 func (s *show) remark(format string, args ...any) {
-	s.remarks = append(s.remarks, fmt.Sprintf(format, args...))
+	s.remarks = append(s.remarks, remark{text: fmt.Sprintf(format, args...)})
+}
+
+// lack is remark for what is missing.
+func (s *show) lack(format string, args ...any) {
+	s.remarks = append(s.remarks, remark{text: fmt.Sprintf(format, args...), missing: true})
 }
 
 // incomplete says what of a step is not shown.
 func (s *show) incomplete(index int, name, why string) {
-	s.report.Complete = false
+	s.missing = true
 	if name == "" {
 		name = fmt.Sprint(index + 1)
 	}
-	s.remark("step %d: %s: %s", index+1, name, why)
+	s.lack("step %d: %s: %s", index+1, name, why)
 }

@@ -247,6 +247,53 @@ func TestShow_BestOfTheRest(t *testing.T) {
 	b.want(b.show(nil), "[claimed][step_start 0]all of it\n[step_end 0][finished]", true, "events are missing")
 }
 
+// TestShow_EventsBreakOff: events end before the step did when a server goes away. The result has the end.
+func TestShow_EventsBreakOff(t *testing.T) {
+	t.Parallel()
+	const first, common = "much of it\n", "a line that both of them have\n"
+	for _, tt := range []struct {
+		name, tail, want string
+		bytes            int64
+		complete         bool
+	}{
+		{"joined", common + "the end\n", first + common + "the end\n", int64(len(first + common + "the end\n")), true},
+		{"all there", common, first + common, int64(len(first + common)), true},
+		{"a gap", "the end\n", first + common + "[dropped 5,0]the end\n", int64(len(first+common+"the end\n") + 5), false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			b.claim()
+			b.emit(job.Event{Kind: job.EventStepStart, Name: "one"}, job.Event{Kind: job.EventOutput, Data: []byte(first)},
+				job.Event{Kind: job.EventOutput, Data: []byte(common)})
+			b.commit(job.StepResult{Name: "one", Output: job.Output{Head: "m", Elided: tt.bytes - 1 - int64(len(tt.tail)), Tail: tt.tail, Bytes: tt.bytes}})
+			b.want(b.show(noStore), "[claimed][step_start 0]"+tt.want+"[step_end 0][finished]", tt.complete, "events are missing")
+		})
+	}
+}
+
+// TestShow_Tail: what is missing before the lines that were asked for is not missed.
+func TestShow_Tail(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.claim()
+	b.emit(job.Event{Kind: job.EventStepStart, Name: "one"}, job.Event{Kind: job.EventOutput, Data: []byte("a\n")},
+		job.Event{Kind: job.EventDropped, Bytes: 100, Lines: 3, Text: "why"}, job.Event{Kind: job.EventOutput, Data: []byte("b\nc\n")},
+		job.Event{Kind: job.EventStepEnd, Name: "one", Status: job.StepSucceeded})
+	b.commit(job.StepResult{Name: "one", Output: job.Output{Head: "a", Elided: 103, Tail: "\n", Bytes: 105}})
+	st, err := b.queue.Status(t.Context(), b.id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for lines, complete := range map[int]bool{0: true, 1: true, 2: true, 3: false} {
+		var r recorder
+		report, err := Show(t.Context(), Source{Client: b.queue, Status: st}, NewTail(lines, &r))
+		if err != nil || report.Complete != complete || complete != (len(r.notes) == 0) {
+			t.Errorf("the last %d lines: got complete %t, notes %q, %v; want %t", lines, report.Complete, r.notes, err, complete)
+		}
+	}
+}
+
 // TestShow_BreaksOff: a store that fails in the middle of a log is no whole log.
 func TestShow_BreaksOff(t *testing.T) {
 	t.Parallel()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"slipway/cmd/internal/display"
 	"slipway/internal/hint"
@@ -151,7 +152,32 @@ func (s *show) fromEvents(have *step, r *job.StepResult) {
 		}
 		s.pass(u)
 	}
-	s.incomplete(r.Index, r.Name, fmt.Sprintf("%s of its output are shown; its last try printed %s; %s", display.Size(have.bytes), display.Size(r.Output.Bytes), s.elsewhere(r)))
+	shown := have.bytes + s.end(have, r)
+	if !have.broken && r.Tries <= 1 && shown >= r.Output.Bytes {
+		return
+	}
+	s.incomplete(r.Index, r.Name, fmt.Sprintf("%s of its output are shown; its last try printed %s; %s", display.Size(shown), display.Size(r.Output.Bytes), s.elsewhere(r)))
+}
+
+// end shows what the result's tail has after the last event, and returns how much that is. Events of a step can break off when
+// a server goes away.
+func (s *show) end(have *step, r *job.StepResult) (shown int64) {
+	const sure = 16 // so many bytes in common are no accident
+	tail := r.Output.Tail
+	printed := have.last(2 * len(tail))
+	for n := len(tail); n >= min(sure, len(tail)); n-- {
+		if n > 0 && strings.HasSuffix(printed, tail[:n]) {
+			s.output(r, []byte(tail[n:]))
+			return int64(len(tail) - n)
+		}
+	}
+	rest := r.Output.Bytes - have.bytes - int64(len(tail))
+	if rest <= 0 { // they overlap in a way that is not seen, or are the same but for bytes that are no UTF-8
+		return 0
+	}
+	s.left(r, rest, 0, "the result has the end")
+	s.output(r, []byte(tail))
+	return int64(len(tail))
 }
 
 // fromResult shows head and tail.

@@ -50,8 +50,8 @@ func (t *Tail) drop() {
 	}
 }
 
-// Flush passes on the tail.
-func (t *Tail) Flush() {
+// Flush passes on the tail, and reports whether output is missing in it.
+func (t *Tail) Flush() (missing bool) {
 	t.countOpenLine()
 	over := t.lines - t.keep
 	for len(t.items) > 0 && over > 0 && t.items[0].lines <= over {
@@ -64,10 +64,12 @@ func (t *Tail) Flush() {
 	named := !t.cut
 	for _, it := range t.items {
 		if it.note != nil {
+			missing = true // Show notes nothing but gaps before it flushes
 			it.note()
 			continue
 		}
 		e := it.event
+		missing = missing || e.Kind == job.EventDropped
 		if e.Kind == job.EventOutput && over > 0 {
 			e.Data, over = skipLines(e.Data, over), 0
 		}
@@ -83,6 +85,7 @@ func (t *Tail) Flush() {
 		t.to.Event(e)
 	}
 	t.items, t.lines = nil, 0
+	return missing
 }
 
 // countOpenLine counts a last line without an end.
