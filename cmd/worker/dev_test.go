@@ -15,6 +15,7 @@ import (
 
 	"slipway/job"
 	"slipway/job/natsqueue"
+	"slipway/test/children"
 	"slipway/test/devprogram"
 	"slipway/test/eventually"
 )
@@ -190,27 +191,19 @@ func TestDev_ServersEnd(t *testing.T) {
 // killChild kills the child of process parent that runs program.
 func killChild(t *testing.T, parent int, program string) {
 	t.Helper()
-	lists, err := filepath.Glob("/proc/" + strconv.Itoa(parent) + "/task/*/children")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, list := range lists {
-		pids, _ := os.ReadFile(list) // a thread may have ended
-		for pid := range strings.FieldsSeq(string(pids)) {
-			exe, err := os.Readlink("/proc/" + pid + "/exe")
-			n, convErr := strconv.Atoi(pid)
-			if err != nil || convErr != nil || filepath.Base(exe) != program {
-				continue
-			}
-			child, err := os.FindProcess(n)
-			if err == nil {
-				err = child.Kill()
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			return
+	for _, pid := range children.Of(parent) {
+		exe, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/exe")
+		if err != nil || filepath.Base(exe) != program {
+			continue
 		}
+		child, err := os.FindProcess(pid)
+		if err == nil {
+			err = child.Kill()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return
 	}
 	t.Fatalf("process %d has no child that runs %s", parent, program)
 }

@@ -5,15 +5,17 @@ import (
 	"context"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"slipway/container"
 	"slipway/container/supervisor"
+	"slipway/test/children"
 	"slipway/test/eventually"
 )
 
@@ -226,8 +228,9 @@ func TestStepProcessKilled(t *testing.T) {
 	r, m := setup(t), mark(t)
 	go func() {
 		eventually.True(t, eventually.Patience, "the command runs", func() bool { return marked(m) > 1 })
-		out, _ := exec.Command("pkill", "-KILL", "-P", strconv.Itoa(r.cmd.Process.Pid)).CombinedOutput()
-		_ = out
+		for _, pid := range children.Of(r.cmd.Process.Pid) {
+			_ = unix.Kill(pid, unix.SIGKILL) // it may be ending
+		}
 	}()
 	_, _, err := r.try(t.Context(), "setsid sleep 600 & sleep 600; exit 0", withMark(m))
 	if !errors.Is(err, container.ErrBoxLost) {
