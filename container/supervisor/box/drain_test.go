@@ -74,7 +74,8 @@ func TestReaderOutlivesCommand(t *testing.T) {
 			{"stderr", through(40, "exec >&2; "+loop, ""), lines(40)},
 			{"both", through(20, `while read -r l; do sleep 0.05; echo "$l"; echo "$l" >&2; done`, ""), ""},
 			{"tee", through(40, "while read -r l; do sleep 0.01; echo $l; done | tee log", ""), lines(40)},
-			{"pauses below the grace", through(7, `while read -r l; do sleep 0.25; echo "$l"; done`, ""), lines(7)},
+			// Far below it: a busy machine makes them longer.
+			{"pauses below the grace", through(9, `while read -r l; do sleep 0.1; echo "$l"; done`, ""), lines(9)},
 			{"one that sorts", through(3, "i=0; while [ $i -lt 1000000 ]; do i=$((i+1)); done; sort -n", ""), lines(3)},
 			{"after a failure", through(50, loop, "trap 'exit 9' EXIT;"), lines(50)},
 		} {
