@@ -19,6 +19,9 @@ type Spec struct {
 	// Workdir is the absolute path of the workspace. Empty means DefaultWorkdir.
 	// local chooses its own and reports it in Info.
 	Workdir string
+	// FromImage makes the workspace begin with what the image has at Workdir; the files become User's. Without it the workspace
+	// begins empty. Not with Resources.Disk. local, which has no image, returns ErrUnsupported.
+	FromImage bool
 	// Env is set for every command, over PATH, HOME, LANG and CI.
 	Env map[string]string
 	// Network is what the box can reach. Empty means NetworkNone.

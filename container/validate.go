@@ -56,6 +56,9 @@ func (s Spec) Validate() error {
 	if s.DeadMan < 0 || s.Lifetime < 0 {
 		return specError("dead_man, lifetime", "must not be negative")
 	}
+	if s.FromImage && s.Resources.Disk > 0 {
+		return specError("from_image", "not with resources.disk: a workspace in memory can't be filled from the image")
+	}
 	for _, r := range s.Relaxed {
 		if !slices.Contains(Relaxations(), r) {
 			return specError("relaxed", "unknown key %q", r)

@@ -23,6 +23,7 @@ func TestValidateNamesTheField(t *testing.T) {
 		{"workdir", func(s *Spec) { s.Workdir = "/sys" }},
 		{"workdir", func(s *Spec) { s.Workdir = "/.slipway" }},
 		{"workdir", func(s *Spec) { s.Workdir = "/work:ro" }},
+		{"from_image", func(s *Spec) { s.FromImage, s.Resources.Disk = true, 1<<30 }},
 		{"user", func(s *Spec) { s.User = User{-1, 1} }},
 		{"network", func(s *Spec) { s.Network = "host" }},
 		{"relaxed", func(s *Spec) { s.Relaxed = []Relaxation{"privileged"} }},

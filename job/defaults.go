@@ -31,7 +31,7 @@ func (j *Job) WithDefaults() *Job {
 	c.Network = cmp.Or(c.Network, NetworkNone)
 	c.Timeout = cmp.Or(c.Timeout, Duration(DefaultTimeout))
 	c.Retry.setDefaults()
-	if w := c.Workspace; w != nil {
+	if w := c.Workspace; w != nil && w.Prefix != "" {
 		w.Pull = cmp.Or(w.Pull, WorkspacePullAlways)
 		w.Push = cmp.Or(w.Push, WorkspacePushOnSuccess)
 	}

@@ -82,7 +82,7 @@ type Job struct {
 	NotBefore time.Time `json:"not_before,omitzero"`
 	// Retry says how often the job is run if it fails or times out, each time in a new box. Zero means once.
 	Retry Retry `json:"retry,omitzero"`
-	// Workspace names files that live longer than the job. Nil means an empty, throw-away workspace.
+	// Workspace says what the box's workspace begins with, and where it is kept. Nil means an empty, throw-away workspace.
 	Workspace *Workspace `json:"workspace,omitempty"`
 	// Inputs are put into the workspace after the pull and before the first step, and saved with it like other files. Empty means none. Limits: MaxInputs.
 	Inputs []Input `json:"inputs,omitempty"`
@@ -175,11 +175,14 @@ type Retry struct {
 	Backoff Duration `json:"backoff,omitempty"`
 }
 
-// Workspace names files in the store.
+// Workspace says what a workspace begins with, and where its files live longer than the job.
 type Workspace struct {
-	// Prefix is the workspace's name in the store. Required.
+	// Prefix is the workspace's name in the store. Needed unless FromImage is true; without it nothing is restored or saved.
 	// Limits: one to four parts joined by '/', each up to 64 of a-z, 0-9, '.', '_' and '-', starting with a letter or digit.
-	Prefix string `json:"prefix"`
+	Prefix string `json:"prefix,omitempty"`
+	// FromImage makes the workspace begin with what the image has at the job's workdir, such as /testbed, unless something is
+	// stored that is restored instead. The files become those of the job's user. Not with resources.disk. Empty means false.
+	FromImage bool `json:"from_image,omitempty"`
 	// Pull says whether the files are restored before the first step. Empty means always.
 	Pull PullWorkspace `json:"pull,omitempty"`
 	// Push says when the changes are saved. Empty means on_success.
@@ -193,7 +196,7 @@ type PullWorkspace string
 const (
 	// WorkspacePullAlways: the files are restored.
 	WorkspacePullAlways PullWorkspace = "always"
-	// WorkspacePullNever: the job begins with an empty folder, and its files replace the workspace when they are saved.
+	// WorkspacePullNever: the job begins with an empty folder, or the image's, and its files replace the workspace when they are saved.
 	WorkspacePullNever PullWorkspace = "never"
 )
 

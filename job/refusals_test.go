@@ -152,6 +152,8 @@ var refusals = []struct {
 	{"backoff", withStep(`"run":"x","retry":{"backoff":"6m"}`), "steps[0].retry.backoff: must be 1ms to 5m, not 6m0s", false},
 	// Files.
 	{"prefix missing", withField(`"workspace":{}`), "workspace.prefix: required", true},
+	{"push without a prefix", withField(`"workspace":{"from_image":true,"push":"always"}`), "workspace: pull and push need a prefix", true},
+	{"from_image in memory", withField(`"workspace":{"from_image":true},"resources":{"disk":"1GiB"}`), "workspace.from_image: not with resources.disk", false},
 	{"prefix", withField(`"workspace":{"prefix":"a/../b"}`), "workspace.prefix: not one to four parts", true},
 	{"push", withField(`"workspace":{"prefix":"a","push":"success"}`), `workspace.push: "success" is none of always, on_success, never: did you mean "on_success"?`, true},
 	{"input without source", withField(`"inputs":[{"path":"a"}]`), "inputs[0]: needs one of content, content_base64 or key", true},

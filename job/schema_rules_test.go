@@ -71,8 +71,11 @@ var rules = map[string]object{
 
 // structRules say what belongs together.
 var structRules = map[string]object{
-	"Job":       {{"required", []string{"image", "steps"}}},
-	"Workspace": {{"required", []string{"prefix"}}},
+	"Job": {{"required", []string{"image", "steps"}}},
+	"Workspace": {
+		{"anyOf", []object{{{"required", []string{"prefix"}}}, {{"required", []string{"from_image"}}}}},
+		{"dependentRequired", object{{"pull", []string{"prefix"}}, {"push", []string{"prefix"}}}},
+	},
 	"Input": {
 		{"required", []string{"path"}},
 		{"oneOf", requireOne("content", "content_base64", "key")},

@@ -45,7 +45,7 @@ func (j *Job) check(m *document.Mistakes) {
 	c.duration(j.Timeout, "timeout", MinTimeout, MaxTimeout)
 	c.notBefore(j.NotBefore)
 	c.retry(&j.Retry, "retry")
-	c.workspace(j.Workspace)
+	c.workspace(j.Workspace, j.Resources.Disk)
 	c.inputs(j.Inputs)
 	c.steps(j.Steps)
 }
@@ -216,12 +216,18 @@ func (c *checker) retry(r *Retry, path string) {
 	c.duration(r.Backoff, path+".backoff", time.Millisecond, MaxBackoff)
 }
 
-func (c *checker) workspace(w *Workspace) {
+func (c *checker) workspace(w *Workspace, disk Bytes) {
 	if w == nil {
 		return
 	}
-	if w.Prefix == "" {
+	if w.Prefix == "" && !w.FromImage {
 		c.Missing("workspace.prefix", `: the workspace's name in the store, such as "team/project"`)
+	}
+	if w.Prefix == "" && w.FromImage && (w.Pull != "" || w.Push != "") {
+		c.Fail("workspace", "pull and push need a prefix: the workspace's name in the store")
+	}
+	if w.FromImage && disk > 0 {
+		c.Fail("workspace.from_image", "not with resources.disk: a workspace in memory can't be filled from the image")
 	}
 	c.match(w.Prefix, "workspace.prefix", prefixRE,
 		"one to four parts joined by '/', each of a-z, 0-9, '.', '_' and '-', starting with a letter or digit, at most 64 long")

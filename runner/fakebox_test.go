@@ -28,6 +28,7 @@ type fakeProvider struct {
 	remove  func(context.Context) error
 	listing func(context.Context) error
 	list    []container.Info
+	image   []string // the files of a box that begins with its image's
 
 	mu      sync.Mutex
 	boxes   map[string]*fakeBox // alive
@@ -73,6 +74,13 @@ func (p *fakeProvider) Create(ctx context.Context, spec container.Spec) (contain
 	spec.Labels = maps.Clone(spec.Labels) // an engine sees what it was sent, not what the caller writes later
 	b := &fakeBox{p: p, spec: spec, gone: make(chan struct{})}
 	b.files = folderFiles{tree: tree, dir: fmt.Sprint(tree)}
+	if spec.FromImage {
+		for _, name := range p.image {
+			if err := b.files.Write(ctx, name, strings.NewReader("of the image"), 0o644); err != nil {
+				return nil, err
+			}
+		}
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.boxes[spec.Name] != nil {

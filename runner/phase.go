@@ -110,6 +110,11 @@ func (a *attempt) prepareImage(ctx context.Context) error {
 }
 
 func (a *attempt) startBox(ctx context.Context) error {
+	fromImage, err := a.workspace.FromImage(ctx)
+	if err != nil {
+		return err
+	}
+	a.spec.FromImage = fromImage
 	if err := a.box.Start(ctx, a.spec); err != nil {
 		return err
 	}

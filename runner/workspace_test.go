@@ -103,6 +103,87 @@ func TestWorkspace_NeverPulled(t *testing.T) {
 	})
 }
 
+// TestWorkspace_FromImage: the image's files are there until something is stored, and never together with what is.
+func TestWorkspace_FromImage(t *testing.T) {
+	t.Parallel()
+	scenario(t, func(b *bundle) {
+		b.boxes.image = []string{"app/main.go", "app/old.go"}
+		made := func() bool {
+			b.boxes.mu.Lock()
+			defer b.boxes.mu.Unlock()
+			return b.boxes.specs[len(b.boxes.specs)-1].FromImage
+		}
+		kept := &job.Workspace{Prefix: "ws", FromImage: true}
+		r := b.want(b.do(&job.Job{Workspace: kept, Steps: []job.Step{{Delete: "app/old.go"}}}), job.Succeeded, "")
+		if !made() || r.Workspace.FilesPulled != 0 || r.Workspace.FilesPushed != 1 || r.Workspace.Base != "" {
+			t.Errorf("first: from the image: %t, %+v; want its one file saved", made(), r.Workspace)
+		}
+		r = b.want(b.do(&job.Job{Workspace: kept, Steps: []job.Step{{Read: "app/main.go"}, {List: "app"}}}), job.Succeeded, "")
+		if made() || r.Workspace.FilesPulled != 1 || r.Steps[1].Output.Head != "main.go\n" {
+			t.Errorf("second: from the image: %t, %+v, %q; want what is stored alone", made(), r.Workspace, r.Steps[1].Output.Head)
+		}
+		never := &job.Workspace{Prefix: "ws", FromImage: true, Pull: job.WorkspacePullNever}
+		r = b.want(b.do(&job.Job{Workspace: never, Steps: []job.Step{{Read: "app/old.go"}}}), job.Succeeded, "")
+		if !made() || r.Workspace.FilesPulled != 0 || r.Workspace.FilesPushed == 0 {
+			t.Errorf("never pulled: from the image: %t, %+v; want the image's files to replace what is stored", made(), r.Workspace)
+		}
+		b.want(b.do(&job.Job{Workspace: &job.Workspace{Prefix: "ws"}, Steps: []job.Step{{Read: "app/old.go"}}}), job.Succeeded, "")
+	})
+}
+
+// TestWorkspace_FromImageUnstored: no prefix, no store.
+func TestWorkspace_FromImageUnstored(t *testing.T) {
+	t.Parallel()
+	scenario(t, func(b *bundle) {
+		b.cfg.Store = nil
+		b.boxes.image = []string{"f"}
+		ws := &job.Workspace{FromImage: true}
+		r := b.want(b.do(&job.Job{Workspace: ws, Steps: []job.Step{{Read: "f"}}}), job.Succeeded, "")
+		if r.Workspace != nil {
+			t.Errorf("got %+v, want nothing said of a workspace that is not kept", r.Workspace)
+		}
+		b.boxes.image = nil
+		r = b.want(b.do(&job.Job{Workdir: "/testbed", Workspace: ws, Steps: []job.Step{run("say never")}}), job.Errored, job.ReasonSpecInvalid)
+		if !strings.Contains(r.Message, "the image has no files at /testbed: set workdir") {
+			t.Errorf("got message %q, want it to name the folder and what to do", r.Message)
+		}
+	})
+}
+
+// TestWorkspace_FromImageMeanwhile: what is stored, or removed, between the question and the box is not mixed with the
+// image's files, nor does the job begin without any. Another attempt gets it right.
+func TestWorkspace_FromImageMeanwhile(t *testing.T) {
+	t.Parallel()
+	ws := &job.Workspace{Prefix: "ws", FromImage: true}
+	t.Run("stored", func(t *testing.T) {
+		t.Parallel()
+		scenario(t, func(b *bundle) {
+			b.boxes.image = []string{"f"}
+			b.boxes.start = func(ctx context.Context) error {
+				b.boxes.start = nil
+				b.want(b.do(&job.Job{Workspace: &job.Workspace{Prefix: "ws"}, Steps: []job.Step{run("touch g")}}), job.Succeeded, "")
+				return nil
+			}
+			b.wantRetry(b.do(&job.Job{Workspace: ws, Steps: []job.Step{run("say never")}}), job.ClassInfra, job.ReasonWorkspaceConflict)
+		})
+	})
+	t.Run("removed", func(t *testing.T) {
+		t.Parallel()
+		scenario(t, func(b *bundle) {
+			b.want(b.do(&job.Job{Workspace: &job.Workspace{Prefix: "ws"}, Steps: []job.Step{run("touch g")}}), job.Succeeded, "")
+			b.boxes.start = func(ctx context.Context) error { return b.store.Delete(ctx, "p/workspaces/ws/.sandbox-state") }
+			b.wantRetry(b.do(&job.Job{Workspace: ws, Steps: []job.Step{run("say never")}}), job.ClassInfra, job.ReasonWorkspaceConflict)
+		})
+	})
+	t.Run("no store", func(t *testing.T) {
+		t.Parallel()
+		scenario(t, func(b *bundle) {
+			b.store.Inject(wsynctest.Fault{Op: wsynctest.OpGet, Times: 1000, Err: wsync.ErrUnavailable})
+			b.wantRetry(b.do(&job.Job{Workspace: ws, Steps: []job.Step{run("say never")}}), job.ClassInfra, job.ReasonWorkspacePull)
+		})
+	})
+}
+
 func TestWorkspace_Conflict(t *testing.T) {
 	t.Parallel()
 	scenario(t, func(b *bundle) {

@@ -23,6 +23,9 @@ type Base struct {
 	index map[string]*entry
 }
 
+// Empty reports whether nothing is stored that a Pull would restore: there is no workspace yet, or its last state has no files.
+func (b *Base) Empty() bool { return len(b.files()) == 0 }
+
 // files are the entries that were pulled, sorted by path.
 func (b *Base) files() []entry {
 	if b.state == nil {

@@ -170,10 +170,10 @@ func mounts(spec container.Spec, at engineFacts) []mount.Mount {
 		ms = append(ms, mount.Mount{Type: mount.TypeBind, Source: at.hostsFile, Target: "/etc/hosts", ReadOnly: true})
 	}
 	if spec.Resources.Disk == 0 {
-		// Without a source it is anonymous, and goes with the container.
+		// Without a source it is anonymous, and goes with the container. With copying, the engine fills it from the image.
 		ms = append(ms, mount.Mount{
 			Type: mount.TypeVolume, Target: spec.Workdir,
-			VolumeOptions: &mount.VolumeOptions{NoCopy: true, Labels: labels(spec)},
+			VolumeOptions: &mount.VolumeOptions{NoCopy: !spec.FromImage, Labels: labels(spec)},
 		})
 	}
 	return ms

@@ -134,7 +134,7 @@ func mountInvariants(h *mobycontainer.HostConfig, spec container.Spec) (errs []e
 				errs = append(errs, errors.New("hosts mount"))
 			}
 		case spec.Workdir:
-			if m.Type != mount.TypeVolume || m.Source != "" || m.VolumeOptions == nil || !m.VolumeOptions.NoCopy || m.VolumeOptions.DriverConfig != nil {
+			if m.Type != mount.TypeVolume || m.Source != "" || m.VolumeOptions == nil || m.VolumeOptions.NoCopy == spec.FromImage || m.VolumeOptions.DriverConfig != nil {
 				errs = append(errs, errors.New("workspace mount"))
 			}
 		default:

@@ -134,7 +134,11 @@ func TestUserWithoutRoot(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	_, err := p.Create(t.Context(), container.Spec{Name: "other", User: container.User{UID: 4321, GID: 4321}})
+	_, err := p.Create(t.Context(), container.Spec{Name: "image", FromImage: true})
+	if !errors.Is(err, container.ErrUnsupported) {
+		t.Errorf("a workspace from the image = %v, want ErrUnsupported", err)
+	}
+	_, err = p.Create(t.Context(), container.Spec{Name: "other", User: container.User{UID: 4321, GID: 4321}})
 	if !errors.Is(err, container.ErrUnsupported) {
 		t.Errorf("another user = %v, want ErrUnsupported", err)
 	}

@@ -102,6 +102,9 @@ func (p *Provider) complete(spec container.Spec) (container.Spec, error) {
 	if err := spec.Validate(); err != nil {
 		return spec, err
 	}
+	if spec.FromImage {
+		return spec, fmt.Errorf("workspace from the image: %w without isolation: there is no image", container.ErrUnsupported)
+	}
 	own := container.User{UID: os.Geteuid(), GID: os.Getegid()}
 	asked := spec.User
 	if own.UID != 0 && (asked == own || asked == container.DefaultUser) {

@@ -16,7 +16,7 @@
 //	entrypoint    [BoxPath], command empty. The file is on a read-only mount (MountPath), mode 0555.
 //	process 1     of its own pid namespace: no init before it, no shared pid namespace. (Config.Root says otherwise.)
 //	user          0:0. The commands run as Config.User.
-//	capabilities  drop ALL, add Capabilities (KILL, SETUID, SETGID; CHOWN for the workspace's folder alone). It also works as an
+//	capabilities  drop ALL, add Capabilities (KILL, SETUID, SETGID; CHOWN for the workspace alone). It also works as an
 //	              unprivileged user; then every command runs as that user, and Config.User must name it.
 //	stdin         the worker's frames: a pipe or socket that ends when the worker dies (OpenStdin, StdinOnce).
 //	stdout        the box's frames, nothing else. No TTY. Docker's stream headers are removed by the adapter.
@@ -24,8 +24,8 @@
 //	environment   is given to every command under Config.Env, except HOME, PWD, OLDPWD, SHLVL, TERM. So it is the
 //	              place for what the image says (PATH …), and nothing secret belongs there.
 //	workspace     the folder Config.Workdir exists. If it and Config.Scratch belong to the supervisor's user they
-//	              get a mode that the commands can use (0777, 01777), and it becomes Config.User's; else they must
-//	              have such a mode already.
+//	              get a mode that the commands can use (0777, 01777), and it becomes Config.User's with all it
+//	              holds; else they must have such a mode already.
 //	/proc         is mounted: the trees of processes are found there.
 //	pids          it takes about 10 threads, and 6 more per running command, and per spare step process (at most 2).
 //	seccomp       openat2 and pidfd_open are used where they are allowed, and done without where not. prctl,

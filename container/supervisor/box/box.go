@@ -161,6 +161,9 @@ func (b *box) prepare() error {
 	if own {
 		openUp(b.set.Workdir, workspace.RootMode)
 		giveTo(b.set.Workdir, b.set.UID, b.set.GID)
+		if err := giveContent(b.set.Workdir, b.set.UID, b.set.GID); err != nil {
+			return err
+		}
 	}
 	for _, dir := range b.set.Scratch {
 		if b.owns(dir) {
@@ -176,23 +179,6 @@ func (b *box) prepare() error {
 // of one only what lies in the Root that was made for the box.
 func (b *box) owns(dir string) bool {
 	return os.Getpid() == 1 || b.set.Root != "" && strings.HasPrefix(dir, b.set.Root+"/")
-}
-
-// openUp lets every user into a folder that belongs to this process's user: the owner needs no capability for that.
-func openUp(dir string, mode uint32) {
-	var st unix.Stat_t
-	if unix.Stat(dir, &st) == nil && int(st.Uid) == os.Geteuid() {
-		_ = unix.Chmod(dir, mode)
-	}
-}
-
-// giveTo makes dir the commands' own, after openUp: git and what asks it ("dubious ownership", "error obtaining VCS status")
-// work only in a folder of their own user. Without CHOWN the folder stays as it is.
-func giveTo(dir string, uid, gid int) {
-	var st unix.Stat_t
-	if unix.Stat(dir, &st) == nil && int(st.Uid) == os.Geteuid() {
-		_ = unix.Chown(dir, uid, gid)
-	}
 }
 
 func (b *box) addUser(uid, gid int) {

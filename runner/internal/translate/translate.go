@@ -27,6 +27,9 @@ func Spec(j *job.Job, defaults container.Resources) (container.Spec, error) {
 		Image: j.Image, Platform: j.Platform, User: user, Workdir: j.Workdir, Env: j.Env,
 		Network: container.Network(j.Network), Resources: resources(j.Resources, defaults),
 	}
+	if w := j.Workspace; w != nil {
+		spec.FromImage = w.FromImage // until it is known whether something is stored
+	}
 	for _, r := range j.Relax {
 		spec.Relaxed = append(spec.Relaxed, container.Relaxation(r))
 	}

@@ -1,6 +1,7 @@
 // Package workspace moves the files of a job between the store and its box: it restores the stored workspace and puts
 // the inputs into it before the steps, and saves what changed after them.
 //
+//	FromImage, before there is a box: is anything stored, or does the box begin with its image's files?
 //	Fill: take back what an earlier attempt left without a result ─► pull, or open ─► inputs
 //	Push: confirm ─► push ─► note what was moved in the result
 //	a file:  store ◄─► wsync.Syncer ◄─► boxTree ◄─► container.Files

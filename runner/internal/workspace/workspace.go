@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,10 +41,12 @@ type Observer interface {
 
 // Workspace is the files of one job in one attempt. It is used from one goroutine.
 type Workspace struct {
-	cfg    Config
-	job    *job.Job
-	base   *wsync.Base          // nil: no state is kept, or it was not opened
-	result *job.WorkspaceResult // nil before Fill, and without a workspace
+	cfg       Config
+	job       *job.Job
+	fromImage bool                 // the box begins with its image's files
+	undone    bool                 // what an earlier attempt left without a result was looked for
+	base      *wsync.Base          // nil: no state is kept, or it was not opened
+	result    *job.WorkspaceResult // nil before Fill, and without a workspace
 }
 
 // New makes the Workspace of a job with its defaults. It does no I/O.
@@ -55,9 +58,48 @@ func (w *Workspace) Needed() bool { return w.job.Workspace != nil || len(w.job.I
 // Result says what happened to the workspace. Nil if the job has none, or Fill was not called.
 func (w *Workspace) Result() *job.WorkspaceResult { return w.result }
 
+// FromImage reports whether the box shall begin with the files of its image: the job says so, and nothing is stored that
+// would be restored instead. It is asked before the box is made; Fill holds to the answer.
+func (w *Workspace) FromImage(ctx context.Context) (bool, error) {
+	ws := w.job.Workspace
+	if ws == nil || !ws.FromImage {
+		return false, nil
+	}
+	w.fromImage = true
+	if ws.Prefix == "" || ws.Pull == job.WorkspacePullNever {
+		return true, nil
+	}
+	empty, err := w.nothingStored(ctx, w.prefix())
+	var known *verdict.Fault
+	if err != nil && !errors.As(err, &known) {
+		err = &verdict.Fault{Reason: job.ReasonWorkspacePull, Err: err} // it fails while the box is made
+	}
+	w.fromImage = empty
+	return empty, err
+}
+
+func (w *Workspace) nothingStored(ctx context.Context, prefix string) (bool, error) {
+	if err := w.undo(ctx, prefix); err != nil {
+		return false, err
+	}
+	base, err := w.cfg.Syncer.Open(ctx, prefix)
+	if err != nil {
+		return false, unrestorable(prefix, err)
+	}
+	return base.Empty(), nil
+}
+
+// prefix is where the workspace is kept in the store.
+func (w *Workspace) prefix() string { return w.cfg.Prefix + workspacesFolder + w.job.Workspace.Prefix }
+
 // Fill restores the workspace and puts the inputs into it.
 func (w *Workspace) Fill(ctx context.Context, files container.Files) error {
-	if w.job.Workspace != nil {
+	if w.fromImage {
+		if err := w.checkImage(ctx, files); err != nil {
+			return err
+		}
+	}
+	if ws := w.job.Workspace; ws != nil && ws.Prefix != "" {
 		if err := w.pull(ctx, boxTree{files}); err != nil {
 			return err
 		}
@@ -68,32 +110,72 @@ func (w *Workspace) Fill(ctx context.Context, files container.Files) error {
 	return nil
 }
 
+// checkImage refuses a job whose image has nothing where the workspace lies: its author expects files there.
+func (w *Workspace) checkImage(ctx context.Context, files container.Files) error {
+	entries, err := files.List(ctx, ".")
+	if err != nil || len(entries) > 0 {
+		return err
+	}
+	dir := cmp.Or(w.job.Workdir, job.DefaultWorkdir)
+	err = fmt.Errorf("workspace.from_image: the image has no files at %s: set workdir to the folder that holds them", dir)
+	return &verdict.Fault{Reason: job.ReasonSpecInvalid, Final: true, Err: err}
+}
+
 func (w *Workspace) pull(ctx context.Context, tree wsync.Tree) error {
-	ws := w.job.Workspace
-	prefix := w.cfg.Prefix + workspacesFolder + ws.Prefix
+	ws, prefix := w.job.Workspace, w.prefix()
 	w.result = &job.WorkspaceResult{Prefix: ws.Prefix}
-	if w.cfg.Writer.Fence > 1 && ws.Push == job.WorkspacePushOnSuccess {
-		// An earlier attempt may have pushed and died before its result. Without this the job would start from that push.
-		undone, err := w.cfg.Syncer.Revert(ctx, prefix, w.cfg.Writer)
-		if err != nil {
-			return unrestorable(prefix, err)
-		}
-		if undone {
-			w.cfg.Log.Warn("what an earlier attempt saved is taken back: it has no result", zap.String("workspace", ws.Prefix))
-		}
+	if err := w.undo(ctx, prefix); err != nil {
+		return err
 	}
 	if ws.Pull == job.WorkspacePullNever {
 		return w.open(ctx, prefix)
 	}
+	if w.fromImage {
+		return w.begin(ctx, prefix)
+	}
 	base, pulled, err := w.cfg.Syncer.Pull(ctx, prefix, tree)
 	if err != nil {
 		return unrestorable(prefix, err)
+	}
+	if ws.FromImage && base.Empty() {
+		return fmt.Errorf("restore the workspace %s: %w: it was removed meanwhile", prefix, wsync.ErrConflict)
 	}
 	w.noteBase(base)
 	w.result.FilesPulled, w.result.BytesPulled = pulled.Files, pulled.Bytes
 	if pulled.Files > 0 {
 		w.cfg.Observer.Synced("pull", "restored", pulled.Files, pulled.Bytes)
 	}
+	return nil
+}
+
+// undo takes back what an earlier attempt pushed before it died without a result. Without this the job would start from
+// that push.
+func (w *Workspace) undo(ctx context.Context, prefix string) error {
+	if w.undone || w.cfg.Writer.Fence <= 1 || w.job.Workspace.Push != job.WorkspacePushOnSuccess {
+		return nil
+	}
+	undone, err := w.cfg.Syncer.Revert(ctx, prefix, w.cfg.Writer)
+	if err != nil {
+		return unrestorable(prefix, err)
+	}
+	w.undone = true
+	if undone {
+		w.cfg.Log.Warn("what an earlier attempt saved is taken back: it has no result", zap.String("workspace", w.job.Workspace.Prefix))
+	}
+	return nil
+}
+
+// begin opens a workspace whose box holds the image's files. What somebody has stored since FromImage is not restored over
+// them: the next attempt does that, in an empty box.
+func (w *Workspace) begin(ctx context.Context, prefix string) error {
+	base, err := w.cfg.Syncer.Open(ctx, prefix)
+	if err != nil {
+		return unrestorable(prefix, err)
+	}
+	if !base.Empty() {
+		return fmt.Errorf("begin the workspace %s with the image's files: %w: it was stored meanwhile", prefix, wsync.ErrConflict)
+	}
+	w.noteBase(base)
 	return nil
 }
 
