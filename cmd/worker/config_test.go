@@ -77,7 +77,7 @@ func TestConfig_Precedence(t *testing.T) {
 		"nats.url":      {"nats://me:xxxxx@queue:4222", "file"},
 		"nats.replicas": {"3", "file"},
 		"nats.prefix":   {"slipway", "default"},
-		"s3.secret_key": {"********", "env"}, // even a variable of somebody else's wins over the file
+		"s3.secret_key": {"********", "file"}, // a key of somebody else's pair would not go with it
 		"s3.access_key": {"********", "file"},
 		"timing.lease":  {"20s", "file"},
 		"soft_stop":     {"5m0s", "file"},
@@ -118,7 +118,9 @@ func TestConfig_Refused(t *testing.T) {
 		"clocks out of order":  {args: []string{"--timing-lease", "1h"}, want: "--timing-lease: lease (1h0m0s) must be shorter than ack_wait (1m0s), or"},
 		"endpoint, no bucket":  {args: []string{"--s3-endpoint", "http://x"}, want: "SLIPWAY_S3_BUCKET"},
 		"half of the keys":     {environ: "SLIPWAY_S3_ACCESS_KEY=x", want: "SLIPWAY_S3_SECRET_KEY"},
-		"bucket without keys":  {args: []string{"--s3-bucket", "work"}, want: "--s3-bucket: s3.access_key and s3.secret_key"},
+		"a token without keys": {environ: "SLIPWAY_S3_SESSION_TOKEN=x", want: "SLIPWAY_S3_SESSION_TOKEN: s3.access_key and s3.secret_key"},
+		"two credentials":      {args: []string{"--nats-creds", exampleCreds(t), "--nats-nkey", exampleNkey(t)}, want: "nats.creds and nats.nkey exclude each other"},
+		"a KMS key alone":      {args: []string{"--s3-sse-kms-key-id", "x"}, want: "--s3-sse-kms-key-id: a KMS key goes with aws:kms"},
 		"a secret has no flag": {args: []string{"--s3-secret-key", "x"}, want: "unknown flag"},
 		"an argument too much": {args: []string{"frobnicate"}, want: "unknown command"},
 	} {
@@ -143,6 +145,10 @@ func TestSettings_Refused(t *testing.T) {
 		"nats.results_age": "-1h", "crash_budget": "-1", "s3.endpoint": "s3:7070", "s3.region": "mars west", "s3.bucket": "a/b", "s3.prefix": "/x",
 		"s3.access_key": "a b", "s3.secret_key": "a\tb", "s3.path_style": "perhaps", "s3.create_bucket": "perhaps",
 		"job_logs.step_limit": "1KiB", "job_logs.limit": "1KiB", "job_logs.live_limit": "1KiB", "docker.host": "/var/run/docker.sock", "metrics.addr": ":9464", "soft_stop": "-1s", "timing.dead_man": "1h", "timing.lease": "1h",
+		"nats.nkey": "/no/such", "nats.tls_ca": "/no/such", "nats.tls_cert": "/no/such", "nats.tls_key": "/no/such", "nats.tls_first": "perhaps", "nats.inbox_prefix": "a.>",
+		"s3.session_token": "a b", "s3.sse": "rot13", "s3.sse_kms_key_id": "x", "docker.config": "/no/such", "docker.auth": `{"auths": {"ghcr.io": {"auth": "x"}}}`,
+		"docker.runtime": "run sc", "docker.cgroup_parent": "../x", "docker.parallel": "-1", "docker.pull_stall": "1ms", "pull_timeout": "0s", "sync_timeout": "-1s",
+		"cleanup_timeout": "0s", "infra_budget": "-1", "infra_backoff": "0s", "job_logs.excerpt": "1MiB",
 		"timing.ack_wait": "1s", "timing.heartbeat": "1h", "log.level": "loud", "log.format": "xml",
 	}
 	for _, s := range addConfig(pflag.NewFlagSet("", pflag.ContinueOnError)).set.List() {

@@ -11,8 +11,6 @@ import (
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
 
-	"slipway/container"
-	"slipway/container/docker"
 	"slipway/internal/hint"
 	"slipway/job/natsqueue"
 	"slipway/metrics"
@@ -27,8 +25,10 @@ The first SIGTERM or SIGINT drains it: it takes no more jobs, and lets those tha
 --soft-stop; what is not done by then goes back to the queue at no cost. The second stops it
 at once. Exit code 0 after a drain.
 
-The keys of the bucket have no flags, since every user of a machine can read command lines: set
-SLIPWAY_S3_ACCESS_KEY and SLIPWAY_S3_SECRET_KEY, or s3: {access_key: …, secret_key: …} in the file.
+Secrets have no flags, since every user of a machine can read command lines. The keys of the bucket are
+SLIPWAY_S3_ACCESS_KEY and SLIPWAY_S3_SECRET_KEY, or s3: {access_key: …, secret_key: …} in the file, or what
+the AWS SDK finds: AWS_ACCESS_KEY_ID and so on, a profile, a role. docs/settings.md has all settings, the
+secret ones too.
 
 At the start it checks the engine, the bucket (with a self-test) and the queue, and makes the
 queue's streams if they are missing. Later it waits for whatever goes away.`
@@ -80,13 +80,7 @@ func (c *config) open(ctx context.Context, log *zap.Logger) (s *service, closeAl
 			err = errors.Join(err, closers.close())
 		}
 	}()
-	s = &service{
-		name: c.name, slots: c.slots, queues: c.queues, weights: c.weights, prefix: c.s3.prefix, timing: c.nats.Worker.Timing, softStop: c.softStop, log: log,
-		policy: c.policy.policy, defaults: c.policy.defaults, jobLogs: c.jobLogs, eventsBytes: c.nats.Worker.EventsBytes, liveShare: liveShare,
-	}
-	if s.name == "" {
-		s.name = runner.DefaultName()
-	}
+	s = c.service(log)
 	listener, err := c.listen(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -111,10 +105,7 @@ func (c *config) open(ctx context.Context, log *zap.Logger) (s *service, closeAl
 	} else {
 		log.Warn("no bucket is set (s3.bucket): jobs that need a workspace are refused, and long logs are lost")
 	}
-	s.errors = newQueueErrors(log)
-	queue := &c.nats.Worker
-	queue.Queues, queue.OnError = c.queues, s.errors.note
-	queue.CrashBudget = cmp.Or(queue.CrashBudget, -1) // a Config's word for none
+	c.prepareQueue(s.errors.note)
 	conn, err := c.nats.Connect(ctx, "worker "+s.name)
 	if err != nil {
 		return nil, nil, err
@@ -129,6 +120,22 @@ func (c *config) open(ctx context.Context, log *zap.Logger) (s *service, closeAl
 	}
 	s.conn = conn
 	return s, closers.close, nil
+}
+
+// service is what the settings alone say of a service.
+func (c *config) service(log *zap.Logger) *service {
+	return &service{
+		name: cmp.Or(c.name, runner.DefaultName()), slots: c.slots, queues: c.queues, weights: c.weights, prefix: c.s3.prefix, timing: c.nats.Worker.Timing,
+		softStop: c.softStop, log: log, errors: newQueueErrors(log), policy: c.policy.policy, defaults: c.policy.defaults, jobLogs: c.jobLogs, limits: c.limits,
+		eventsBytes: c.nats.Worker.EventsBytes, liveShare: liveShare,
+	}
+}
+
+// prepareQueue completes what the queue is connected with. onError gets what goes wrong in its background.
+func (c *config) prepareQueue(onError func(error)) {
+	queue := &c.nats.Worker
+	queue.Queues, queue.OnError = c.queues, onError
+	queue.CrashBudget = cmp.Or(queue.CrashBudget, -1) // a Config's word for none
 }
 
 func makeStreams(ctx context.Context, conn *natsqueue.Conn) error {
@@ -178,42 +185,12 @@ func (c *config) listen(ctx context.Context) (net.Listener, error) {
 	return l, nil
 }
 
-// open connects to the engine, and makes sure that it answers.
-func (c *dockerConfig) open(ctx context.Context) (*docker.Provider, error) {
-	p, err := docker.New(docker.Config{Host: c.host})
-	if err != nil {
-		return nil, c.explain(err)
-	}
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
-	defer cancel()
-	if err := p.Check(ctx); err != nil {
-		return nil, errors.Join(c.explain(err), p.Close())
-	}
-	return p, nil
-}
-
-// errNoEngine is what every failure to reach the engine matches.
-var errNoEngine = errors.New("no container engine")
-
-func (c *dockerConfig) explain(err error) error {
-	where := c.host
-	if where == "" {
-		where = "the default socket"
-	}
-	err = fmt.Errorf("%w at %s: %w", errNoEngine, where, err)
-	if errors.Is(err, container.ErrUnsupported) {
-		return err // it was reached, and its own hint says what it lacks
-	}
-	return hint.With(err,
-		"Is Docker Engine running, and may this user reach it? Set --docker-host, SLIPWAY_DOCKER_HOST or DOCKER_HOST")
-}
-
 // open connects to the bucket and tests it. Nil without one.
 func (c *s3Config) open(ctx context.Context) (*s3store.Store, error) {
 	if c.Bucket == "" {
 		return nil, nil
 	}
-	store, err := c.Open()
+	store, err := c.Open() //nolint:contextcheck // it reads files, and makes no request
 	if err != nil {
 		return nil, err
 	}
@@ -241,5 +218,3 @@ func pingStore(store wsync.Store, prefix string) func(context.Context) error {
 		return nil
 	}
 }
-
-var _ container.Provider = (*docker.Provider)(nil)

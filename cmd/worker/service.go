@@ -35,6 +35,7 @@ type service struct {
 	// storeName says in results where the store is; empty: nowhere that outlives the program.
 	storeName string
 	jobLogs   jobLogs
+	limits    limits
 	// eventsBytes is the size of the stream of events, 0 for the queue's default, of which one job may take a liveShare-th.
 	eventsBytes, liveShare int64
 	queues                 []string
@@ -94,17 +95,29 @@ func (s *service) run(ctx context.Context, interrupts <-chan struct{}) (err erro
 	return s.drainable(ctx, worker, watch, interrupts)
 }
 
-func (s *service) worker(ctx context.Context, observer runner.Observer) (*runner.Worker, *natsqueue.Consumer, error) {
+// runnerConfig is what worker makes the runner of, but for the queue.
+func (s *service) runnerConfig(observer runner.Observer) runner.Config {
 	cfg := runner.Config{
 		Name: s.name, Provider: s.provider, Store: s.store, Prefix: s.prefix, Slots: s.slots, Policy: s.policy,
 		Resources: s.defaults, Timing: s.timing, SoftStop: cmp.Or(s.softStop, -1), Logger: s.log, Observer: observer,
 		StoreName: s.storeName,
 	}
 	s.jobLogs.apply(&cfg, s.eventsBytes, s.liveShare)
-	consumer, err := s.conn.Consumer(ctx, natsqueue.ConsumerConfig{Worker: s.name, Queues: s.queues, Weights: s.weights, Slots: s.slots, Version: cli.Version()})
+	s.limits.apply(&cfg)
+	return cfg
+}
+
+// consumerConfig is what worker makes the queue's consumer of.
+func (s *service) consumerConfig() natsqueue.ConsumerConfig {
+	return natsqueue.ConsumerConfig{Worker: s.name, Queues: s.queues, Weights: s.weights, Slots: s.slots, Version: cli.Version()}
+}
+
+func (s *service) worker(ctx context.Context, observer runner.Observer) (*runner.Worker, *natsqueue.Consumer, error) {
+	consumer, err := s.conn.Consumer(ctx, s.consumerConfig())
 	if err != nil {
 		return nil, nil, err
 	}
+	cfg := s.runnerConfig(observer)
 	cfg.Queue = consumer
 	w, err := runner.New(cfg)
 	if err != nil {

@@ -12,7 +12,6 @@ import (
 
 	"slipway/cmd/internal/cli"
 	"slipway/cmd/internal/settings"
-	"slipway/container/docker"
 	"slipway/internal/suggest"
 	"slipway/job"
 	"slipway/job/natsqueue"
@@ -34,6 +33,7 @@ type config struct {
 	nats    cli.NATS
 	s3      s3Config
 	jobLogs jobLogs
+	limits  limits
 	docker  dockerConfig
 
 	metricsAddr string
@@ -46,8 +46,6 @@ type s3Config struct {
 	prefix       string
 	createBucket bool
 }
-
-type dockerConfig struct{ host string }
 
 type logConfig struct{ level, format string }
 
@@ -70,6 +68,7 @@ func addConfig(flags *pflag.FlagSet) *config {
 	addStreams(set, &c.nats.Worker)
 	addS3(set, &c.s3)
 	addJobLogs(set, &c.jobLogs, &c.nats.Worker.EventsBytes)
+	addLimits(set, &c.limits)
 	addDocker(set, &c.docker)
 	set.String(&c.metricsAddr, "metrics.addr", metrics.DefaultAddr, "where /metrics, /livez and /readyz are served; off: nowhere").
 		Check(func() error {
@@ -147,14 +146,10 @@ func addPolicy(set *settings.Set, c *policyConfig, without string) {
 
 func addS3(set *settings.Set, c *s3Config) {
 	c.Register(set, "no store, jobs that need one are refused")
+	c.RegisterEncryption(set)
 	set.String(&c.prefix, "s3.prefix", "", "put before every key in the bucket; ends with a slash").
 		Check(func() error { return runner.CheckPrefix(c.prefix) })
 	set.Bool(&c.createBucket, "s3.create_bucket", false, "make the bucket if it is missing")
-}
-
-func addDocker(set *settings.Set, c *dockerConfig) {
-	set.String(&c.host, "docker.host", "", "where the container engine is; default: unix:///var/run/docker.sock").AlsoEnv("DOCKER_HOST").
-		Check(cli.UnlessEmpty(&c.host, docker.CheckHost))
 }
 
 func addSoftStop(set *settings.Set, d *time.Duration, def time.Duration, signal string) {

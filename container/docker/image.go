@@ -43,7 +43,7 @@ func (p *Provider) Prepare(ctx context.Context, req container.ImageRequest) (con
 	}
 	key := pullKey{name, req.Platform, req.Pull == container.PullAlways}
 	return p.pulls.do(ctx, key, req.Progress, func(ctx context.Context, say func(string)) (container.Image, error) {
-		err := p.puller.pull(ctx, pulled{name, platform}, say)
+		err := p.puller.pull(ctx, pulled{name: name, platform: platform}, say)
 		if err != nil && other != nil {
 			err = fmt.Errorf("%w; %s", err, other.Error()) // its text, not its type: the registry may come back
 		}

@@ -96,6 +96,16 @@ func (d *depot) push(t *testing.T, e engine, repo string) (ref string, digest v1
 	return ref, digest
 }
 
+// PrivateImage is an image in a registry that wants a password, for the tests of package docker_test.
+func PrivateImage(t *testing.T) (registry, password, ref string) {
+	t.Helper()
+	e := setup(t)
+	d := newDepot(t, e)
+	d.password = "s3cret-of-the-test"
+	ref, _ = d.push(t, e, "acme/private")
+	return d.host, d.password, ref
+}
+
 // upload speaks the little of the registry's protocol that a push needs.
 func (d *depot) upload(t *testing.T, img v1.Image, repo, tag string) {
 	t.Helper()
@@ -203,7 +213,7 @@ func TestPullErrors(t *testing.T) {
 		want  error
 		text  string
 	}{
-		{"no credentials", nil, ref, container.ErrImagePull, "give the worker credentials for " + d.host},
+		{"no credentials", nil, ref, container.ErrImageAuth, "the worker has no credentials for " + d.host},
 		{"wrong credentials", map[string]Auth{d.host: {Username: "u", Password: "wrong"}}, ref, container.ErrImageAuth, d.host},
 		{"no such tag", map[string]Auth{d.host: {Username: "u", Password: d.password}}, d.host + "/acme/private:v9", container.ErrImageNotFound, "spelling"},
 		{"no such registry", nil, "127.0.0.1:1/x", container.ErrImagePull, "127.0.0.1:1"},

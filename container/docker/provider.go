@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"regexp"
 	"runtime"
 	"time"
 
@@ -21,15 +22,21 @@ type Config struct {
 	// Auth holds the credentials of registries by their host ("docker.io", "ghcr.io", "localhost:5000").
 	// They are sent with a pull from that registry and nowhere else; no file of the docker command is read.
 	Auth map[string]Auth
+	// Credentials is asked, before each pull, for the credential of a registry that is not in Auth. The zero Auth is none. It
+	// is called from many goroutines at once. Optional; package credentials has those of the docker command.
+	Credentials func(ctx context.Context, registry string) (Auth, error)
 	// Parallel bounds creates, starts and removes at once. Default: the number of processors, at least 2.
 	Parallel int
 	// Runtime is the OCI runtime, such as "runsc". Empty means the engine's default.
 	Runtime string
 	// CgroupParent puts all boxes under one parent. Empty means the engine's default.
 	CgroupParent string
-	// PullStall ends a pull that makes no progress for so long. Default 2 min.
+	// PullStall ends a pull that makes no progress for so long. Default DefaultPullStall.
 	PullStall time.Duration
 }
+
+// DefaultPullStall is the default of Config.PullStall.
+const DefaultPullStall = 2 * time.Minute
 
 // Auth is the credential of one registry: a user and password, or an identity token.
 type Auth struct {
@@ -50,20 +57,17 @@ var _ container.Provider = (*Provider)(nil)
 
 // New returns a Provider for the engine that cfg names. It does no I/O; Check asks the engine.
 func New(cfg Config) (*Provider, error) {
-	if cfg.Parallel < 0 || cfg.PullStall < 0 {
-		return nil, errors.New("docker: Parallel and PullStall must not be negative")
+	if err := cfg.validate(); err != nil {
+		return nil, fmt.Errorf("set up docker client: %w", err)
 	}
 	if cfg.Parallel == 0 {
 		cfg.Parallel = max(2, runtime.NumCPU())
 	}
 	if cfg.PullStall == 0 {
-		cfg.PullStall = 2 * time.Minute
+		cfg.PullStall = DefaultPullStall
 	}
 	host := client.WithHostFromEnv()
 	if cfg.Host != "" {
-		if err := CheckHost(cfg.Host); err != nil {
-			return nil, fmt.Errorf("set up docker client: Host: %w", err)
-		}
 		host = client.WithHost(cfg.Host) // DOCKER_HOST is not read then: it may be malformed
 	}
 	opts := []client.Opt{client.WithTLSClientConfigFromEnv(), host, client.WithAPIVersionFromEnv()}
@@ -74,11 +78,50 @@ func New(cfg Config) (*Provider, error) {
 	a := api{cli}
 	p := &Provider{
 		api: a, lifecycle: make(chan struct{}, cfg.Parallel),
-		puller:   puller{api: a, auth: cfg.Auth, stall: cfg.PullStall},
+		puller:   puller{api: a, auth: cfg.Auth, ask: cfg.Credentials, stall: cfg.PullStall},
 		delivery: delivery{api: a, volumePrefix: volumePrefix, runtime: cfg.Runtime, cgroupParent: cfg.CgroupParent},
 	}
 	p.left = leftovers{api: a, delivery: &p.delivery}
 	return p, nil
+}
+
+func (c Config) validate() error {
+	if c.Parallel < 0 || c.PullStall < 0 {
+		return errors.New("fields Parallel and PullStall must not be negative")
+	}
+	for _, field := range []struct {
+		name, value string
+		check       func(string) error
+	}{{"Host", c.Host, CheckHost}, {"Runtime", c.Runtime, CheckRuntime}, {"CgroupParent", c.CgroupParent, CheckCgroupParent}} {
+		if field.value == "" {
+			continue
+		}
+		if err := field.check(field.value); err != nil {
+			return fmt.Errorf("%s: %w", field.name, err)
+		}
+	}
+	return nil
+}
+
+var (
+	runtimeRE = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+/-]{0,127}$`)
+	cgroupRE  = regexp.MustCompile(`^/?[A-Za-z0-9][A-Za-z0-9._:@-]*(/[A-Za-z0-9][A-Za-z0-9._:@-]*)*$`)
+)
+
+// CheckRuntime tells whether name can be that of an OCI runtime. Whether the engine has it shows with the first box.
+func CheckRuntime(name string) error {
+	if !runtimeRE.MatchString(name) {
+		return fmt.Errorf("want the name of a runtime such as runsc, not %.100q", name)
+	}
+	return nil
+}
+
+// CheckCgroupParent tells whether path can be that of a cgroup.
+func CheckCgroupParent(path string) error {
+	if !cgroupRE.MatchString(path) {
+		return fmt.Errorf("want a cgroup such as slipway.slice, or /slipway for an engine without systemd, not %.100q", path)
+	}
+	return nil
 }
 
 // CheckHost tells whether host can be the address of an engine. Its error says what is wanted.

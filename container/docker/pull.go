@@ -26,17 +26,18 @@ var errStalled = errors.New("pull stalled")
 // puller makes the engine pull images.
 type puller struct {
 	api
-	auth  map[string]Auth // as in Config
-	stall time.Duration   // Config.PullStall
+	auth  map[string]Auth                             // as in Config
+	ask   func(context.Context, string) (Auth, error) // Config.Credentials
+	stall time.Duration                               // Config.PullStall
 }
 
 // pull fetches an image. It ends with ctx, or when nothing moved for the stall time.
 func (p *puller) pull(ctx context.Context, what pulled, say func(string)) error {
-	auth, err := p.credential(what.name)
-	if err != nil {
-		return err
+	var err error
+	if what.auth, err = p.credential(ctx, what.domain()); err != nil {
+		return hint.With(fmt.Errorf("pull image %s: %w: %w", what, container.ErrImagePull, err), "%s", hint.Of(err))
 	}
-	opts := client.ImagePullOptions{RegistryAuth: auth}
+	opts := client.ImagePullOptions{RegistryAuth: what.auth}
 	if what.platform != nil {
 		opts.Platforms = []ocispec.Platform{*what.platform}
 	}
@@ -47,7 +48,7 @@ func (p *puller) pull(ctx context.Context, what pulled, say func(string)) error 
 	say("pulling " + what.String())
 	resp, err := p.cli.ImagePull(ctx, what.name, opts)
 	if errdefs.IsInternal(err) {
-		err = p.reason(ctx, what.name, auth, err)
+		err = p.reason(ctx, what, err)
 	}
 	if err != nil {
 		return p.pullError(ctx, what, err)
@@ -71,10 +72,10 @@ func (p *puller) pull(ctx context.Context, what pulled, say func(string)) error 
 
 // reason asks again in another way: Docker 20.10 answers to a pull with wrong credentials as to
 // any other failure, but to this question it gives the registry's answer its type.
-func (p *puller) reason(ctx context.Context, name, auth string, err error) error {
+func (p *puller) reason(ctx context.Context, what pulled, err error) error {
 	ctx, cancel := context.WithTimeout(ctx, infoTimeout)
 	defer cancel()
-	_, typed := p.cli.DistributionInspect(ctx, name, client.DistributionInspectOptions{EncodedRegistryAuth: auth})
+	_, typed := p.cli.DistributionInspect(ctx, what.name, client.DistributionInspectOptions{EncodedRegistryAuth: what.auth})
 	if errdefs.IsUnauthorized(typed) || errdefs.IsPermissionDenied(typed) || errdefs.IsNotFound(typed) {
 		return typed
 	}
@@ -93,32 +94,42 @@ func (p *puller) pullError(ctx context.Context, what pulled, err error) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("pull image %s: %w", what, context.Cause(ctx))
 	case errdefs.IsUnauthorized(err) || errdefs.IsPermissionDenied(err) || status == http.StatusUnauthorized || status == http.StatusForbidden:
-		return hint.With(fmt.Errorf("pull image %s: %w: %w", what, container.ErrImageAuth, err), "check the worker's credentials for %s", domain)
+		return what.denied(err)
 	case says(err, "no matching manifest", "no match for platform", "does not match the specified platform"):
 		return fmt.Errorf("pull image %s: %w for this platform: %w", what, container.ErrImageNotFound, err)
 	case errdefs.IsNotFound(err) || status == http.StatusNotFound:
 		return hint.With(fmt.Errorf("pull image %s: %w: %w", what, container.ErrImageNotFound, err),
 			"check its spelling, and if it is private give the worker credentials for %s", domain)
+	case says(err, "no basic auth credentials", "unauthorized", "authentication required", "requested access to the resource is denied"):
+		return what.denied(err) // engines before 28 give it as a text, with the status of any failure
 	case client.IsErrConnectionFailed(err):
 		return p.unavailable("pull image "+what.String(), err)
 	}
 	wrapped := fmt.Errorf("pull image %s: %w: %w", what, container.ErrImagePull, err)
-	if advice := p.pullAdvice(domain, err); advice != "" {
+	if advice := what.advice(err); advice != "" {
 		return hint.With(wrapped, "%s", advice)
 	}
 	return wrapped
 }
 
-// pullAdvice returns advice for an error that the engine gives as text only.
-func (p *puller) pullAdvice(domain string, err error) string {
-	_, known := p.auth[domain]
+// denied is the error of an image that the registry does not give to these credentials, or to nobody without any.
+func (w pulled) denied(err error) error {
+	advice := "check the worker's credentials for " + w.domain()
+	if w.auth == "" {
+		advice = "the worker has no credentials for " + w.domain() + ": give it some"
+	}
+	return hint.With(fmt.Errorf("pull image %s: %w: %w", w, container.ErrImageAuth, err), "%s", advice)
+}
+
+// advice returns advice for an error that the engine gives as text only.
+func (w pulled) advice(err error) string {
 	switch {
 	case says(err, "dial tcp", "no such host", "connection refused", "i/o timeout", "request canceled while waiting", "deadline exceeded"):
-		return "the engine can't reach the registry " + domain + ": check the name, and the engine's network, DNS and proxy"
+		return "the engine can't reach the registry " + w.domain() + ": check the name, and the engine's network, DNS and proxy"
 	case says(err, "x509:", "tls:", "HTTP response to HTTPS client"):
-		return "the engine does not trust the registry " + domain + ": give it the registry's certificate, or list it there as insecure"
-	case !known && says(err, "auth", "denied", "credential", "login"):
-		return "if it is private, give the worker credentials for " + domain
+		return "the engine does not trust the registry " + w.domain() + ": give it the registry's certificate, or list it there as insecure"
+	case w.auth == "" && says(err, "auth", "denied", "credential", "login"):
+		return "if it is private, give the worker credentials for " + w.domain()
 	}
 	return ""
 }
@@ -133,6 +144,7 @@ func says(err error, words ...string) bool {
 type pulled struct {
 	name     string
 	platform *ocispec.Platform // nil: the engine's
+	auth     string            // the credential, as the engine wants it; empty: none
 }
 
 func (w pulled) domain() string {
@@ -150,18 +162,23 @@ func (w pulled) String() string {
 
 func platformText(p *ocispec.Platform) string { return path.Join(p.OS, p.Architecture, p.Variant) }
 
-// credential returns the one for the registry of name, as a pull wants it. None is fine.
-func (p *puller) credential(name string) (string, error) {
-	domain, _, _ := strings.Cut(name, "/")
-	a, ok := p.auth[domain]
-	if !ok {
+// credential returns that of a registry, as a pull wants it. None is fine.
+func (p *puller) credential(ctx context.Context, registryHost string) (string, error) {
+	a, ok := p.auth[registryHost]
+	if !ok && p.ask != nil {
+		var err error
+		if a, err = p.ask(ctx, registryHost); err != nil {
+			return "", err
+		}
+	}
+	if a == (Auth{}) {
 		return "", nil
 	}
 	s, err := authconfig.Encode(registry.AuthConfig{
-		Username: a.Username, Password: a.Password, IdentityToken: a.IdentityToken, ServerAddress: domain,
+		Username: a.Username, Password: a.Password, IdentityToken: a.IdentityToken, ServerAddress: registryHost,
 	})
 	if err != nil {
-		return "", fmt.Errorf("encode credentials for %s: %w", domain, err)
+		return "", fmt.Errorf("encode credentials for %s: %w", registryHost, err)
 	}
 	return s, nil
 }

@@ -15,7 +15,8 @@ import (
 // What an engine says of a pull is mostly a text. The advice has to fit it: credentials mend no name lookup.
 func TestPullError(t *testing.T) {
 	const private, reach, trust = "give the worker credentials for r.io", "can't reach the registry r.io", "does not trust the registry r.io"
-	all := []string{private, reach, trust}
+	const give, check = "the worker has no credentials for r.io: give it some", "check the worker's credentials for r.io"
+	all := []string{private, reach, trust, give, check}
 	s390 := &ocispec.Platform{OS: "linux", Architecture: "s390x"}
 	tests := []struct {
 		name     string
@@ -30,21 +31,22 @@ func TestPullError(t *testing.T) {
 		{"timeout", errors.New(`Get "https://r.io/v2/": net/http: request canceled while waiting for connection (Client.Timeout exceeded while awaiting headers)`), true, nil, container.ErrImagePull, reach},
 		{"certificate", errors.New(`Get "https://r.io/v2/": x509: certificate signed by unknown authority`), false, nil, container.ErrImagePull, trust},
 		{"plain http", errors.New(`Get "https://r.io/v2/": http: server gave HTTP response to HTTPS client`), false, nil, container.ErrImagePull, trust},
-		{"no credentials", errors.New("Head https://r.io/v2/x/manifests/1: no basic auth credentials"), false, nil, container.ErrImagePull, private},
-		{"credentials are there", errors.New("Head https://r.io/v2/x/manifests/1: no basic auth credentials"), true, nil, container.ErrImagePull, ""},
+		{"no credentials", errors.New("Head https://r.io/v2/x/manifests/1: no basic auth credentials"), false, nil, container.ErrImageAuth, give},
+		{"credentials are there", errors.New("Head https://r.io/v2/x/manifests/1: no basic auth credentials"), true, nil, container.ErrImageAuth, check},
+		{"unauthorized", errors.New("unauthorized: authentication required"), false, nil, container.ErrImageAuth, give},
 		{"something else", errors.New("toomanyrequests: slow down"), false, nil, container.ErrImagePull, ""},
 		{"not found", &jsonstream.Error{Code: 404, Message: "manifest unknown"}, false, nil, container.ErrImageNotFound, private},
-		{"refused credentials", &jsonstream.Error{Code: 401, Message: "unauthorized"}, true, nil, container.ErrImageAuth, ""},
+		{"refused credentials", &jsonstream.Error{Code: 401, Message: "unauthorized"}, true, nil, container.ErrImageAuth, check},
 		{"no such platform", errors.New("no matching manifest for linux/s390x in the manifest list entries"), false, s390, container.ErrImageNotFound, ""},
 		{"platform and name", errors.New("dial tcp: lookup r.io: no such host"), false, s390, container.ErrImagePull, reach},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p := &puller{}
+			p, what := &puller{}, pulled{name: "r.io/x:1", platform: tt.platform}
 			if tt.auth {
-				p.auth = map[string]Auth{"r.io": {Username: "u"}}
+				what.auth = "x"
 			}
-			err := p.pullError(t.Context(), pulled{"r.io/x:1", tt.platform}, tt.err)
+			err := p.pullError(t.Context(), what, tt.err)
 			if !errors.Is(err, tt.want) {
 				t.Errorf("got %v, want %v", err, tt.want)
 			}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"regexp"
 	"time"
 
@@ -16,10 +15,17 @@ import (
 type Config struct {
 	// URL is the server's, such as nats://127.0.0.1:4222, or several separated by commas. Required without InProcess.
 	URL string
-	// CredsFile is a NATS credentials file. Optional.
+	// CredsFile is a NATS credentials file: a JWT and a seed. Optional.
 	CredsFile string
-	// CAFile is a PEM file with the authorities that the server's certificate is checked against. Optional.
+	// NkeyFile is a file with the seed of an NKey, for servers that list users by their public key. Optional; it excludes CredsFile.
+	NkeyFile string
+	// CAFile is a PEM file with the authorities that the server's certificate is checked against. Default: those of the system.
 	CAFile string
+	// CertFile and KeyFile are PEM files with the certificate and the key that this connection shows to a server that asks for
+	// one. Optional; they go together. The three files are read again at each reconnect, so that they can be renewed.
+	CertFile, KeyFile string
+	// TLSFirst begins with TLS, before the server has said anything. A server wants it that has handshake_first.
+	TLSFirst bool
 	// Name is what the server shows for this connection. Default: slipway.
 	Name string
 	// InboxPrefix is where replies go, for accounts that may subscribe to that subject alone. Default _INBOX.
@@ -112,6 +118,11 @@ func (c Config) validate() error {
 	if err := CheckReplicas(c.Replicas); err != nil {
 		return fmt.Errorf("setting Replicas: %w", err)
 	}
+	if c.InboxPrefix != "" {
+		if err := CheckInboxPrefix(c.InboxPrefix); err != nil {
+			return fmt.Errorf("setting InboxPrefix: %w", err)
+		}
+	}
 	if c.MaxJobs < 0 || c.MaxJobBytes < 0 || c.EventsBytes < 0 || c.EventsAge < 0 || c.ResultsAge < time.Second {
 		return errors.New("settings MaxJobs, MaxJobBytes, EventsBytes, EventsAge and ResultsAge must be positive, ResultsAge at least 1 s")
 	}
@@ -120,15 +131,25 @@ func (c Config) validate() error {
 
 // checkFiles names the setting of a file that can't be used.
 func (c Config) checkFiles() error {
-	if c.CredsFile != "" {
-		if err := CheckCreds(c.CredsFile); err != nil {
-			return fmt.Errorf("CredsFile: %w", err)
+	for _, file := range []struct {
+		field, name string
+		check       func(string) error
+	}{{"CredsFile", c.CredsFile, CheckCreds}, {"NkeyFile", c.NkeyFile, CheckNkey}, {"CAFile", c.CAFile, CheckCA}} {
+		if file.name == "" {
+			continue
+		}
+		if err := file.check(file.name); err != nil {
+			return fmt.Errorf("%s: %w", file.field, err)
 		}
 	}
-	if c.CAFile != "" {
-		if _, err := os.Stat(c.CAFile); err != nil {
-			return fmt.Errorf("CAFile: %w", err)
-		}
+	if c.CredsFile != "" && c.NkeyFile != "" {
+		return errors.New("CredsFile and NkeyFile exclude each other")
+	}
+	if c.CertFile == "" && c.KeyFile == "" {
+		return nil
+	}
+	if err := CheckCert(c.CertFile, c.KeyFile); err != nil {
+		return fmt.Errorf("CertFile and KeyFile: %w", err)
 	}
 	return nil
 }

@@ -39,7 +39,8 @@ func Connect(ctx context.Context, cfg Config) (*Conn, error) {
 	}
 	n := names(cfg.Prefix)
 	o := jsconn.Options{
-		URL: cfg.URL, CredsFile: cfg.CredsFile, CAFile: cfg.CAFile, Name: cfg.Name, InboxPrefix: cfg.InboxPrefix,
+		URL: cfg.URL, CredsFile: cfg.CredsFile, NkeyFile: cfg.NkeyFile, CAFile: cfg.CAFile, CertFile: cfg.CertFile, KeyFile: cfg.KeyFile,
+		TLSFirst: cfg.TLSFirst, Name: cfg.Name, InboxPrefix: cfg.InboxPrefix,
 		InProcess: cfg.InProcess, Prefix: cfg.Prefix, OnError: cfg.OnError,
 	}
 	for _, s := range layout(n, cfg) {

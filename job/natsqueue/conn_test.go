@@ -105,7 +105,7 @@ func roleServer(t *testing.T) func(user, inbox string, edits ...func(*natsqueue.
 		t.Fatalf("Setup: %v", err)
 	}
 	_, err = natsqueue.Connect(t.Context(), natsqueue.Config{URL: strings.Replace(srv.ClientURL(), "nats://", "nats://admin:wrong@", 1)})
-	contains(t, err, "refused the credentials", "CredsFile")
+	contains(t, err, "refused the credentials", "the user in the URL")
 	return connect
 }
 

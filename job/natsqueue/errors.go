@@ -9,3 +9,11 @@ type (
 	// MissingError names a stream or a consumer (Kind) that is not there. Setup makes it. Check returns it.
 	MissingError = jsconn.MissingError
 )
+
+// Why Connect failed, beside job.ErrUnavailable.
+var (
+	// ErrCredentials: the server does not know the user, or not by these credentials.
+	ErrCredentials = jsconn.ErrCredentials
+	// ErrTLS: the two sides could not agree on TLS. A certificate is not trusted, or none was shown where one is wanted.
+	ErrTLS = jsconn.ErrTLS
+)

@@ -1,10 +1,13 @@
 package natsqueue
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"maps"
 	"net/url"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -50,6 +53,47 @@ func CheckCreds(file string) error {
 	}
 	if err != nil {
 		return fmt.Errorf("want a file with NATS credentials: %w", err)
+	}
+	return nil
+}
+
+// CheckNkey wants a file with the seed of a NATS user's NKey.
+func CheckNkey(file string) error {
+	if _, err := nats.NkeyOptionFromSeed(file); err != nil {
+		return fmt.Errorf("want a file with the seed of a user's NKey, which begins with SU: %w", err)
+	}
+	return nil
+}
+
+// CheckCA wants a PEM file with certificates of authorities.
+func CheckCA(file string) error {
+	data, err := os.ReadFile(file)
+	if err == nil && !x509.NewCertPool().AppendCertsFromPEM(data) {
+		err = fmt.Errorf("%s has no certificate in it", file)
+	}
+	if err != nil {
+		return fmt.Errorf("want a PEM file with the certificates of authorities: %w", err)
+	}
+	return nil
+}
+
+// CheckCert wants two PEM files: a certificate, and the key that belongs to it.
+func CheckCert(cert, key string) error {
+	if cert == "" || key == "" {
+		return errors.New("want both, a certificate and its key")
+	}
+	if _, err := tls.LoadX509KeyPair(cert, key); err != nil {
+		return fmt.Errorf("want PEM files with a certificate and its key: %w", err)
+	}
+	return nil
+}
+
+// CheckInboxPrefix wants a subject without wildcards.
+func CheckInboxPrefix(prefix string) error {
+	for token := range strings.SplitSeq(prefix, ".") {
+		if token == "" || strings.ContainsFunc(token, func(r rune) bool { return r == '*' || r == '>' || r <= ' ' || r == 0x7f }) {
+			return fmt.Errorf("want a subject such as _INBOX.team, without wildcards and spaces, not %.60q", prefix)
+		}
 	}
 	return nil
 }

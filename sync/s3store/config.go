@@ -1,7 +1,6 @@
 package s3store
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -16,7 +15,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
@@ -32,14 +30,20 @@ const (
 type Config struct {
 	// Endpoint is the server's URL, http://host:port. Empty: AWS itself.
 	Endpoint string
-	// Region for the signature. Default us-east-1.
+	// Region for the signature. Default: without an Endpoint that of the AWS SDK's chain (AWS_REGION, the profile), else us-east-1.
 	Region string
 	// Bucket that holds everything.
 	Bucket string
-	// AccessKey and SecretKey sign the requests.
+	// AccessKey and SecretKey sign the requests. Without them the AWS SDK's chain is asked: the variables AWS_ACCESS_KEY_ID and
+	// so on, the profile in ~/.aws, a web identity, the role of a container or of the machine. New reads variables and files
+	// for it; the first request asks who has to be asked.
 	AccessKey, SecretKey string
-	// SessionToken goes with temporary keys.
+	// SessionToken goes with temporary keys. It needs AccessKey and SecretKey.
 	SessionToken string
+	// SSE is how the server encrypts what is written: AES256, aws:kms or aws:kms:dsse. Default: as the bucket says.
+	SSE string
+	// SSEKMSKeyID is the id, the ARN or the alias of the KMS key, with an SSE of aws:kms or aws:kms:dsse. Default: the account's key for S3.
+	SSEKMSKeyID string
 	// PathStyle puts the bucket into the path, not into the host's name. With an Endpoint it is always on.
 	PathStyle bool
 	// HTTPClient replaces the default one, for tests and proxies.
@@ -55,10 +59,14 @@ func (c Config) validate() error {
 		errs = append(errs, named("region", CheckRegion(c.Region)))
 	}
 	errs = append(errs, named("bucket", CheckBucket(c.Bucket)))
-	if c.AccessKey == "" || c.SecretKey == "" {
-		errs = append(errs, errors.New("access key and secret key: both are required"))
+	if (c.AccessKey == "") != (c.SecretKey == "") || c.SessionToken != "" && c.AccessKey == "" {
+		errs = append(errs, errors.New("access key and secret key: both are required, or neither and no session token"))
 	}
-	return errors.Join(append(errs, named("access key", CheckKey(c.AccessKey)), named("secret key", CheckKey(c.SecretKey)))...)
+	if c.SSE != "" {
+		errs = append(errs, named("encryption", CheckSSE(c.SSE)))
+	}
+	return errors.Join(append(errs, named("encryption key", CheckKMSKey(c.SSE, c.SSEKMSKeyID)), named("access key", CheckKey(c.AccessKey)),
+		named("secret key", CheckKey(c.SecretKey)), named("session token", CheckKey(c.SessionToken)))...)
 }
 
 func named(field string, err error) error {
@@ -128,12 +136,17 @@ type Store struct {
 	bucket       string
 	endpoint     string // for messages
 	idle         func()
+	encrypt      encryption
 	checksSHA    atomic.Bool // the server refuses a body that isn't the signed one; see seal
 }
 
-// New returns the store of a bucket. It does no I/O; EnsureBucket and SelfTest do.
+// New returns the store of a bucket. It makes no request; EnsureBucket and SelfTest do.
 func New(cfg Config) (*Store, error) {
 	if err := cfg.validate(); err != nil {
+		return nil, fmt.Errorf("configure the S3 store: %w", err)
+	}
+	keys, region, err := cfg.identity()
+	if err != nil {
 		return nil, fmt.Errorf("configure the S3 store: %w", err)
 	}
 	client := cfg.HTTPClient
@@ -145,11 +158,20 @@ func New(cfg Config) (*Store, error) {
 		// A server that is down answers the first packet or none; the default of 30 s would hide that from six tries.
 		client = &http.Client{Transport: transport}
 	}
-	s := &Store{bucket: cfg.Bucket, endpoint: cfg.Endpoint, idle: client.CloseIdleConnections}
+	s := &Store{bucket: cfg.Bucket, endpoint: cfg.Endpoint, idle: client.CloseIdleConnections, encrypt: cfg.encryption()}
 	if s.endpoint == "" {
-		s.endpoint = "AWS S3 in " + cmp.Or(cfg.Region, defaultRegion)
+		s.endpoint = "AWS S3 in " + region
 	}
-	s.bulk = newClient(cfg, client, func() aws.Retryer {
+	base := s3.Options{
+		Region: region, Credentials: keys, HTTPClient: client, UsePathStyle: cfg.PathStyle || cfg.Endpoint != "",
+		RequestChecksumCalculation:                aws.RequestChecksumCalculationWhenRequired,
+		ResponseChecksumValidation:                aws.ResponseChecksumValidationWhenRequired,
+		DisableLogOutputChecksumValidationSkipped: true,
+	}
+	if cfg.Endpoint != "" {
+		base.BaseEndpoint = &cfg.Endpoint
+	}
+	s.bulk = s3.New(base, withRetryer(func() aws.Retryer {
 		return retry.NewStandard(func(o *retry.StandardOptions) {
 			o.MaxAttempts = bulkTries
 			o.MaxBackoff = maxBackoff
@@ -158,26 +180,13 @@ func New(cfg Config) (*Store, error) {
 			// Two writers in one folder of a server on a file system: the folder vanished in between.
 			o.Retryables = append(o.Retryables, retry.RetryableHTTPStatusCode{Codes: map[int]struct{}{http.StatusConflict: {}}})
 		})
-	})
-	s.single = newClient(cfg, client, func() aws.Retryer { return aws.NopRetryer{} })
+	}))
+	s.single = s3.New(base, withRetryer(func() aws.Retryer { return aws.NopRetryer{} }))
 	return s, nil
 }
 
-func newClient(cfg Config, client *http.Client, retryer func() aws.Retryer) *s3.Client {
-	return s3.New(s3.Options{
-		Region:                     cmp.Or(cfg.Region, defaultRegion),
-		Credentials:                credentials.NewStaticCredentialsProvider(cfg.AccessKey, cfg.SecretKey, cfg.SessionToken),
-		HTTPClient:                 client,
-		UsePathStyle:               cfg.PathStyle || cfg.Endpoint != "",
-		Retryer:                    retryer(),
-		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenRequired,
-		ResponseChecksumValidation: aws.ResponseChecksumValidationWhenRequired,
-		DisableLogOutputChecksumValidationSkipped: true,
-	}, func(o *s3.Options) {
-		if cfg.Endpoint != "" {
-			o.BaseEndpoint = aws.String(cfg.Endpoint)
-		}
-	})
+func withRetryer(retryer func() aws.Retryer) func(*s3.Options) {
+	return func(o *s3.Options) { o.Retryer = retryer() }
 }
 
 // Close drops the idle connections. Calls under way go on.

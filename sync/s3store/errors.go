@@ -47,7 +47,9 @@ type briefError struct{ sdk error }
 // Error is the server's code and message, or what kept the request from the server.
 func (e *briefError) Error() string {
 	text := e.sdk.Error()
-	if api, ok := errors.AsType[smithy.APIError](e.sdk); ok {
+	if chain, ok := errors.AsType[*chainError](e.sdk); ok {
+		text = chain.Error()
+	} else if api, ok := errors.AsType[smithy.APIError](e.sdk); ok {
 		text = api.ErrorCode()
 		if m := api.ErrorMessage(); m != "" && m != text {
 			text += ": " + m
@@ -65,6 +67,9 @@ func (e *briefError) Unwrap() error { return e.sdk }
 
 // classify turns an error of the SDK into a sentinel, with what else is known of the cause, and a hint. No kind: none fits.
 func classify(err error) (fact, advice string, kind error) {
+	if errors.Is(err, ErrNoCredentials) { // before what kept the chain from them, which is no answer of the store
+		return ErrNoCredentials.Error(), "give the store an access key and a secret key, or the AWS SDK's chain a variable, a profile or a role", wsync.ErrDenied
+	}
 	if api, ok := errors.AsType[smithy.APIError](err); ok {
 		switch api.ErrorCode() {
 		case "NoSuchBucket":

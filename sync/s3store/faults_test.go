@@ -134,7 +134,7 @@ type failing struct{ err error }
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
 func TestConfigNamesFields(t *testing.T) {
-	_, err := s3store.New(s3store.Config{Endpoint: "localhost:9000"})
+	_, err := s3store.New(s3store.Config{Endpoint: "localhost:9000", AccessKey: "half"})
 	for _, want := range []string{"endpoint", "bucket", "access key"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got error %v, want one that names the %s", err, want)

@@ -99,6 +99,7 @@ func (s *Store) Put(ctx context.Context, key string, content io.ReadSeeker, size
 	}
 	in := &s3.PutObjectInput{
 		Bucket: &s.bucket, Key: &key, Body: content, ContentLength: &size, Metadata: opts.Metadata, ContentMD5: contentMD5,
+		ServerSideEncryption: s.encrypt.sse, SSEKMSKeyId: s.encrypt.key,
 	}
 	client := s.bulk
 	if opts.IfMatch != "" {

@@ -202,6 +202,7 @@ func (t *selfTest) refuses(ctx context.Context, contentMD5 *string, sign func(*s
 	defer cancel()
 	_, err := t.single.PutObject(call, &s3.PutObjectInput{
 		Bucket: &t.bucket, Key: &key, Body: strings.NewReader("damaged"), ContentMD5: contentMD5,
+		ServerSideEncryption: t.encrypt.sse, SSEKMSKeyId: t.encrypt.key,
 	}, sign)
 	if err == nil {
 		return false, nil

@@ -72,6 +72,11 @@ func TestNew_Refuses(t *testing.T) {
 		{func(c *s3store.Config) { c.Bucket = "a/b" }, "bucket: want"},
 		{func(c *s3store.Config) { c.AccessKey = "geheim\n" }, "access key"},
 		{func(c *s3store.Config) { c.SecretKey = "geheim " }, "secret key"},
+		{func(c *s3store.Config) { c.SecretKey = "" }, "both are required"},
+		{func(c *s3store.Config) { c.AccessKey, c.SecretKey, c.SessionToken = "", "", "geheim" }, "no session token"},
+		{func(c *s3store.Config) { c.SessionToken = "geheim\n" }, "session token"},
+		{func(c *s3store.Config) { c.SSE = "rot13" }, "encryption: want AES256"},
+		{func(c *s3store.Config) { c.SSE, c.SSEKMSKeyID = "AES256", "x" }, "encryption key"},
 	} {
 		cfg := good
 		c.change(&cfg)

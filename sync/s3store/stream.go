@@ -58,7 +58,9 @@ func readPart(r io.Reader, n int64) ([]byte, error) {
 func (s *Store) multipart(ctx context.Context, key string, first []byte, body io.Reader, part int64) (err error) {
 	call, cancel := deadline(ctx, 0)
 	defer cancel()
-	created, err := s.bulk.CreateMultipartUpload(call, &s3.CreateMultipartUploadInput{Bucket: &s.bucket, Key: &key})
+	created, err := s.bulk.CreateMultipartUpload(call, &s3.CreateMultipartUploadInput{
+		Bucket: &s.bucket, Key: &key, ServerSideEncryption: s.encrypt.sse, SSEKMSKeyId: s.encrypt.key,
+	})
 	if err != nil {
 		return s.wrap(call, "put in parts", key, err)
 	}

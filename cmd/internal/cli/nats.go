@@ -12,7 +12,10 @@ import (
 
 // NATS says where the queue is.
 type NATS struct {
-	URL, Creds, Prefix string
+	// What each of them is says the field of natsqueue.Config.
+	URL, Creds, Nkey, CA, Cert, Key, InboxPrefix, Prefix string
+	// TLSFirst is that of natsqueue.Config, too.
+	TLSFirst bool
 	// Worker is what workers set beyond that: Queues, Timing, limits. Connect fills in the rest.
 	Worker natsqueue.Config
 }
@@ -24,22 +27,53 @@ const DefaultNATS = "nats://127.0.0.1:4222"
 func (n *NATS) Register(set *settings.Set) {
 	set.String(&n.URL, "nats.url", DefaultNATS, "where the queue's nats-server is; several with commas").
 		Check(func() error { return natsqueue.CheckURL(n.URL) })
-	set.String(&n.Creds, "nats.creds", "", "file with the NATS credentials").Check(func() error {
-		if n.Creds == "" {
-			return nil
-		}
-		return natsqueue.CheckCreds(n.Creds)
-	})
+	n.registerIdentity(set)
 	set.String(&n.Prefix, "nats.prefix", "slipway", "put before the names of all streams and subjects, so that several installations can share a server").
 		Check(func() error { return natsqueue.CheckPrefix(n.Prefix) })
 }
 
+// registerIdentity adds by what the server and this program know each other.
+func (n *NATS) registerIdentity(set *settings.Set) {
+	set.String(&n.Creds, "nats.creds", "", "file with the NATS credentials").Check(UnlessEmpty(&n.Creds, natsqueue.CheckCreds))
+	set.String(&n.Nkey, "nats.nkey", "", "file with the seed of an NKey, in place of credentials").Check(UnlessEmpty(&n.Nkey, natsqueue.CheckNkey))
+	set.Together(func() error {
+		if n.Creds != "" && n.Nkey != "" {
+			return errors.New("nats.creds and nats.nkey exclude each other")
+		}
+		return nil
+	}, "nats.creds", "nats.nkey")
+	set.String(&n.CA, "nats.tls_ca", "", "PEM file with the authorities that the server's certificate is checked against; default: the system's").
+		Check(UnlessEmpty(&n.CA, natsqueue.CheckCA))
+	set.String(&n.Cert, "nats.tls_cert", "", "PEM file with the certificate that the server is shown, if it wants one")
+	set.String(&n.Key, "nats.tls_key", "", "PEM file with the key of that certificate")
+	set.Together(func() error {
+		if n.Cert == "" && n.Key == "" {
+			return nil
+		}
+		return natsqueue.CheckCert(n.Cert, n.Key)
+	}, "nats.tls_cert", "nats.tls_key")
+	set.Bool(&n.TLSFirst, "nats.tls_first", false, "begin with TLS; for servers with handshake_first")
+	set.String(&n.InboxPrefix, "nats.inbox_prefix", "", "where the server's answers go, for accounts that may read that subject alone; default: _INBOX").
+		Check(UnlessEmpty(&n.InboxPrefix, natsqueue.CheckInboxPrefix))
+}
+
+// Config is what Connect connects with. name is what the server shows for the connection.
+func (n *NATS) Config(name string) natsqueue.Config {
+	cfg := n.Worker
+	cfg.URL, cfg.Name, cfg.Prefix, cfg.InboxPrefix = n.URL, name, n.Prefix, n.InboxPrefix
+	cfg.CredsFile, cfg.NkeyFile, cfg.CAFile, cfg.CertFile, cfg.KeyFile, cfg.TLSFirst = n.Creds, n.Nkey, n.CA, n.Cert, n.Key, n.TLSFirst
+	return cfg
+}
+
 // Connect opens the queue. Its error says which setting to look at.
 func (n *NATS) Connect(ctx context.Context, name string) (*natsqueue.Conn, error) {
-	cfg := n.Worker
-	cfg.URL, cfg.CredsFile, cfg.Name, cfg.Prefix = n.URL, n.Creds, name, n.Prefix
-	conn, err := natsqueue.Connect(ctx, cfg)
-	if err != nil {
+	conn, err := natsqueue.Connect(ctx, n.Config(name))
+	switch {
+	case errors.Is(err, natsqueue.ErrTLS):
+		return nil, hint.With(err, "Set --nats-tls-ca (SLIPWAY_NATS_TLS_CA) to the authority of the server's certificate, and if it wants one of its clients --nats-tls-cert and --nats-tls-key (SLIPWAY_NATS_TLS_CERT, SLIPWAY_NATS_TLS_KEY). A server with handshake_first needs --nats-tls-first")
+	case errors.Is(err, natsqueue.ErrCredentials):
+		return nil, hint.With(err, "Set --nats-creds (SLIPWAY_NATS_CREDS) or --nats-nkey (SLIPWAY_NATS_NKEY) to the file of a user that the server knows, or name user and password in SLIPWAY_NATS_URL")
+	case err != nil:
 		return nil, hint.With(err, "The queue was looked for at %s. Is a nats-server with JetStream there? Set --nats-url or SLIPWAY_NATS_URL, and --nats-creds or SLIPWAY_NATS_CREDS if it wants credentials; worker dev starts one of its own",
 			settings.MaskURLs(n.URL))
 	}

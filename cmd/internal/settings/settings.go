@@ -47,6 +47,15 @@ func (s *Setting) Flag() string {
 // Env is the name of the variable.
 func (s *Setting) Env() string { return s.envName[0] }
 
+// OtherEnv are the names of variables of other programs that count, too, if Env is not set.
+func (s *Setting) OtherEnv() []string { return s.envName[1:] }
+
+// Usage says in one line what it is.
+func (s *Setting) Usage() string { return s.flag.Usage }
+
+// DefaultText is the default as a flag's help writes it. Empty: none, or none that is the same everywhere.
+func (s *Setting) DefaultText() string { return s.flag.DefValue }
+
 // Source says where the value came from: FromFlag, FromEnv, FromFile or FromDefault, the latter three with detail.
 func (s *Setting) Source() string { return s.source }
 

@@ -1,7 +1,9 @@
 package jsconn
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -21,8 +23,10 @@ import (
 type Options struct {
 	// URL is the server's, or several separated by commas. Required without InProcess.
 	URL string
-	// CredsFile and CAFile are optional. The caller has checked that they can be read.
-	CredsFile, CAFile string
+	// The files are optional. The caller has checked that they can be read, and that CertFile and KeyFile go together.
+	CredsFile, NkeyFile, CAFile, CertFile, KeyFile string
+	// TLSFirst begins with TLS, before the server's first words.
+	TLSFirst bool
 	// Name is what the server shows for this connection.
 	Name string
 	// InboxPrefix is where replies go. Empty means _INBOX.
@@ -95,11 +99,32 @@ func (c *Conn) options(ctx context.Context, o Options) []nats.Option {
 	if o.InProcess != nil {
 		opts = append(opts, nats.InProcessServer(o.InProcess))
 	}
+	return append(opts, o.identity()...)
+}
+
+// identity is by what this side and the server's know each other.
+func (o Options) identity() []nats.Option {
+	var opts []nats.Option
 	if o.CredsFile != "" {
 		opts = append(opts, nats.UserCredentials(o.CredsFile))
 	}
+	if o.NkeyFile != "" {
+		opts = append(opts, func(to *nats.Options) error {
+			nkey, err := nats.NkeyOptionFromSeed(o.NkeyFile)
+			if err != nil {
+				return err
+			}
+			return nkey(to)
+		})
+	}
 	if o.CAFile != "" {
 		opts = append(opts, nats.RootCAs(o.CAFile))
+	}
+	if o.CertFile != "" {
+		opts = append(opts, nats.ClientCert(o.CertFile, o.KeyFile))
+	}
+	if o.TLSFirst {
+		opts = append(opts, nats.TLSHandshakeFirst())
 	}
 	return opts
 }
@@ -109,13 +134,33 @@ func explainDial(err error, o Options) error {
 	where := redacted(o)
 	switch {
 	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked):
-		return hint.With(fmt.Errorf("%w: the server at %s refused the credentials: %w", job.ErrUnavailable, where, err),
-			"check CredsFile (%q) or the user in URL", o.CredsFile)
+		return hint.With(fmt.Errorf("%w: %w: %s: %w", job.ErrUnavailable, ErrCredentials, where, err),
+			"check %s", o.who())
+	case isTLS(err):
+		return hint.With(fmt.Errorf("%w: %w: %s: %w", job.ErrUnavailable, ErrTLS, where, err),
+			"check the authorities that are trusted, and the certificate that is shown to the server")
 	case errors.Is(err, nats.ErrNoServers), errors.Is(err, nats.ErrTimeout):
 		return hint.With(fmt.Errorf("%w: no NATS server answers at URL %s: %w", job.ErrUnavailable, where, err),
 			"is it running, and is the address right?")
 	}
 	return fmt.Errorf("%w: URL %s: %w", job.ErrUnavailable, where, err)
+}
+
+// who says where the user of this connection is named.
+func (o Options) who() string {
+	if file := cmp.Or(o.CredsFile, o.NkeyFile); file != "" {
+		return fmt.Sprintf("the user of the credentials file %q", file)
+	}
+	return "the user in the URL, or give a credentials file"
+}
+
+// isTLS reports whether the two sides could not agree on TLS: a certificate that is not trusted, or none where one is wanted.
+func isTLS(err error) bool {
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return true
+	}
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && op.Op == "remote error" || errors.Is(err, nats.ErrTLS) || errors.Is(err, nats.ErrSecureConnRequired) || errors.Is(err, nats.ErrSecureConnWanted)
 }
 
 // redacted is the server's address without a password or a token.

@@ -12,6 +12,14 @@ import (
 	"slipway/job"
 )
 
+// Why no connection was made. Dial returns them with job.ErrUnavailable.
+var (
+	// ErrCredentials: the server does not know the user, or not by these credentials.
+	ErrCredentials = errors.New("the server refused the credentials")
+	// ErrTLS: the two sides could not agree on TLS.
+	ErrTLS = errors.New("no TLS with the server")
+)
+
 // PermissionError says which right this connection's account lacks. It is a
 // job.ErrUnavailable that does not pass by waiting.
 type PermissionError struct {
@@ -26,7 +34,7 @@ func (e *PermissionError) Error() string { return fmt.Sprintf("NATS denies %s on
 
 // Hint says where the right can be given.
 func (e *PermissionError) Hint() string {
-	return "allow it in the role of this connection's user (Config.CredsFile, or the user in Config.URL)"
+	return "allow it in the role of this connection's user (of its credentials file, or in its URL)"
 }
 
 // Is makes the error one of the queue's contract.
