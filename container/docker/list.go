@@ -50,6 +50,8 @@ func (p *Provider) List(ctx context.Context, labels map[string]string) ([]contai
 		name := c.Labels[container.LabelBox] // an engine that was killed while it removed a container may have lost its name alone
 		if len(c.Names) > 0 {
 			name = strings.TrimPrefix(c.Names[0], "/")
+		} else if p.isGhost(ctx, c.ID) {
+			continue
 		}
 		infos = append(infos, container.Info{
 			ID: c.ID, Name: name, State: stateOf(c.State), Labels: c.Labels,
@@ -64,6 +66,13 @@ func (p *Provider) List(ctx context.Context, labels map[string]string) ([]contai
 		}
 	}
 	return infos, nil
+}
+
+// isGhost reports whether the engine has a container on its list, and nothing else of it. An engine that is back after it was
+// killed lists some that it has just removed, without a name and as "dead", until its next start. No removal takes them off.
+func (a api) isGhost(ctx context.Context, id string) bool {
+	_, err := a.inspect(ctx, id)
+	return errdefs.IsNotFound(err)
 }
 
 func (a api) containers(ctx context.Context, filter client.Filters) ([]mobycontainer.Summary, error) {

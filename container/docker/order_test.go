@@ -269,7 +269,8 @@ func TestRemoveByNameLetsItEnd(t *testing.T) {
 // A container that lost its name, as an engine leaves it that was killed in the middle of a removal, is its box's all the same:
 // it is on the list by the label, and goes with what the label names.
 func TestNameless(t *testing.T) {
-	f := &fakeEngine{list: `[{"Id":"c9","Names":[],"State":"exited","Labels":{"` + container.LabelBox + `":"slipway-x-1"}}]`}
+	const list = `[{"Id":"c9","Names":[],"State":"exited","Labels":{"` + container.LabelBox + `":"slipway-x-1"}}]`
+	f := &fakeEngine{list: list, known: 1}
 	p := newFake(t, f, 2)
 	infos, err := p.List(t.Context(), nil)
 	if err != nil || len(infos) != 1 || infos[0].Name != "slipway-x-1" {
@@ -280,6 +281,14 @@ func TestNameless(t *testing.T) {
 	}
 	if got := f.seen("DELETE containers/c9"); got != 1 {
 		t.Errorf("removed c9 %d times, want once", got)
+	}
+}
+
+// A container that is on the engine's list, and that the engine does not know otherwise, is nothing that is left.
+func TestGhost(t *testing.T) {
+	f := &fakeEngine{list: `[{"Id":"c9","Names":[],"State":"dead","Labels":{"` + container.LabelBox + `":"slipway-x-1"}}]`}
+	if infos, err := newFake(t, f, 2).List(t.Context(), nil); err != nil || len(infos) != 0 {
+		t.Errorf("list: got %+v, %v; want nothing", infos, err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package leftovers
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -54,6 +55,15 @@ func private(t *testing.T, args ...string) *engine {
 	}, args...)
 	e.start(t)
 	t.Cleanup(func() {
+		if t.Failed() {
+			e.show(t, "ps", "--all", "--no-trunc", "--format", "container {{.ID}} {{.Names}}: {{.Status}}, {{.Mounts}}")
+			for _, id := range lines(t, e.host, "ps", "--all", "--quiet", "--no-trunc", "--filter", "status=dead") {
+				e.show(t, "inspect", "--format", "{{.State.Status}} {{.State.Dead}} {{.State.RemovalInProgress}}", id)
+				e.show(t, "rm", "-f", id)
+			}
+			e.show(t, "volume", "ls", "--format", "volume {{.Name}}: {{.Labels}}")
+			e.show(t, "volume", "ls", "--filter", "dangling=true", "--format", "dangling {{.Name}}")
+		}
 		e.end(t, syscall.SIGTERM)
 		if t.Failed() {
 			t.Logf("log of the engine:\n%s", tail(e.log.String()))
@@ -74,6 +84,13 @@ func private(t *testing.T, args ...string) *engine {
 		t.Fatal(err)
 	}
 	return e
+}
+
+// show logs what the engine answers.
+func (e *engine) show(t *testing.T, args ...string) {
+	t.Helper()
+	out, err := command(context.WithoutCancel(t.Context()), e.host, args...).CombinedOutput()
+	t.Logf("docker %s: %v\n%s", args[0], err, out)
 }
 
 // start starts the engine, for the first time or again, and waits until it answers.

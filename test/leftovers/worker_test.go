@@ -3,9 +3,11 @@ package leftovers
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -134,15 +136,20 @@ func (w *worker) kill() {
 	_ = w.cmd.Wait() // more than once is harmless
 }
 
+// command is one of the engine's client.
+func command(ctx context.Context, host string, args ...string) *exec.Cmd {
+	if host != "" {
+		args = append([]string{"--host", host}, args...)
+	}
+	return exec.CommandContext(ctx, "docker", args...)
+}
+
 // lines asks the engine at host, empty for the usual one.
 func lines(t *testing.T, host string, args ...string) []string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	if host != "" {
-		args = append([]string{"--host", host}, args...)
-	}
-	out, err := exec.CommandContext(ctx, "docker", args...).Output()
+	out, err := command(ctx, host, args...).Output()
 	if err != nil {
 		t.Fatalf("docker %v: %v", args, err)
 	}
@@ -153,7 +160,16 @@ func lines(t *testing.T, host string, args ...string) []string {
 func things(t *testing.T, host, name string) (boxes, volumes []string) {
 	t.Helper()
 	filter := "label=" + container.LabelWorker + "=" + name
-	return lines(t, host, "ps", "-aq", "--no-trunc", "--filter", filter), lines(t, host, "volume", "ls", "-q", "--filter", filter)
+	boxes = lines(t, host, "ps", "-aq", "--no-trunc", "--filter", filter)
+	volumes = lines(t, host, "volume", "ls", "-q", "--filter", filter)
+	// An engine that was killed may list dead containers that it does not have.
+	for _, id := range lines(t, host, "ps", "-aq", "--no-trunc", "--filter", filter, "--filter", "status=dead") {
+		err := command(context.Background(), host, "inspect", "--type", "container", id).Run() // also at a test's end
+		if _, unknown := errors.AsType[*exec.ExitError](err); unknown {
+			boxes = slices.DeleteFunc(boxes, func(box string) bool { return box == id })
+		}
+	}
+	return boxes, volumes
 }
 
 // nothingLeft waits until nothing of that name's is left, and returns how long that took.
