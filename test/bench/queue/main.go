@@ -4,6 +4,7 @@
 //
 //	list    a list of many jobs | one read for each job, its result inside
 //	idle    requests a second of a worker without jobs, by its number of slots
+//	fair    whose jobs a worker takes while two lanes have jobs: by the lane that delivered | by the lane that was asked first
 //	claim   the next job of a long queue: a raw pull | a raw pull of a stream whose first message stays | slipway
 package main
 
@@ -26,8 +27,8 @@ import (
 )
 
 func main() {
-	only := flag.String("only", "", "one section: list, idle, claim")
-	sizes := flag.String("n", "", "numbers of jobs or of slots, separated by commas (default: 10000,100000 for list; 1,16,64 for idle; 1000,100000,1000000 for claim)")
+	only := flag.String("only", "", "one section: list, idle, fair, claim")
+	sizes := flag.String("n", "", "numbers of jobs or of slots, separated by commas (default: 10000,100000 for list; 1,16,64 for idle; 600 for fair; 1000,100000,1000000 for claim)")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -45,6 +46,7 @@ func run(ctx context.Context, only, sizes string) error {
 	}{
 		{"list", []int{10_000, 100_000}, benchList},
 		{"idle", []int{1, 16, 64}, benchIdle},
+		{"fair", []int{600}, benchFair},
 		{"claim", []int{1_000, 100_000, 1_000_000}, benchClaim},
 	} {
 		if only != "" && only != s.name {
