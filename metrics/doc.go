@@ -29,7 +29,8 @@
 // are closed lists: outcome, reason, class, priority, status, phase, direction, action, cause,
 // result, loss. A value that is not on its list is counted as "other", so that no job, tenant,
 // image or error text can add a series. The labels queue and check have free values: the
-// operator chooses them, and the number of queues is bounded. A label has one meaning in
+// operator chooses them, and the number of queues is bounded. A Recorder has the queues that its worker serves and "other"; a
+// QueueCollector has those that hold jobs, too. A label has one meaning in
 // all metrics. Every series of a closed list exists from the start with the value 0, so
 // that rate() sees the first failure and a dashboard shows a zero instead of a hole.
 package metrics

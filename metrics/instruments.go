@@ -36,8 +36,8 @@ type instruments struct {
 	jobs, retries, phaseFailures                *prometheus.CounterVec
 	leaseLost, heartbeats, syncFiles, syncBytes *prometheus.CounterVec
 	logDropped, logLost                         *prometheus.CounterVec
-	queueWait                                   prometheus.Histogram
-	job, phase, step                            *prometheus.HistogramVec
+	queueJobs, queueCPU                         *prometheus.CounterVec
+	job, phase, step, queueWait, queueJob       *prometheus.HistogramVec
 	build                                       *prometheus.GaugeVec
 }
 
@@ -64,7 +64,10 @@ func newInstruments() *instruments {
 		leftovers:     counter("leftovers_total", "Removals of boxes, or of their volumes, that failed, by an attempt or by the reaper, which tries again: something may be left on the engine."),
 		reaped:        counter("reaped_total", "Boxes removed for workers that are gone."),
 
-		queueWait: prometheus.NewHistogram(histogram("queue_wait_seconds", "Time from when a job could begin to its claim.")),
+		queueJobs: counters("queue_jobs_total", "Jobs with a committed result, by their queue.", "queue", "outcome"),
+		queueCPU:  counters("queue_cpu_seconds_total", "Processor time of the steps of jobs with a committed result, by their queue.", "queue"),
+		queueWait: prometheus.NewHistogramVec(histogram("queue_wait_seconds", "Time from when a job could begin to its claim."), []string{"queue"}),
+		queueJob:  prometheus.NewHistogramVec(histogram("queue_job_duration_seconds", "Time from a job's claim to its result, by its queue."), []string{"queue"}),
 		job:       prometheus.NewHistogramVec(histogram("job_duration_seconds", "Time from a job's claim to its result."), []string{"outcome"}),
 		phase:     prometheus.NewHistogramVec(histogram("phase_duration_seconds", "Time that the phases of an attempt take."), []string{"phase"}),
 		step:      prometheus.NewHistogramVec(histogram("step_duration_seconds", "Time that the last try of a step takes."), []string{"status"}),
@@ -88,13 +91,13 @@ func (m *instruments) register(reg prometheus.Registerer) {
 	}
 	for _, v := range []**prometheus.CounterVec{
 		&m.jobs, &m.retries, &m.phaseFailures, &m.leaseLost, &m.heartbeats, &m.syncFiles, &m.syncBytes, &m.logDropped, &m.logLost,
+		&m.queueJobs, &m.queueCPU,
 	} {
 		*v = shared(reg, *v)
 	}
-	for _, h := range []**prometheus.HistogramVec{&m.job, &m.phase, &m.step} {
+	for _, h := range []**prometheus.HistogramVec{&m.job, &m.phase, &m.step, &m.queueWait, &m.queueJob} {
 		*h = shared(reg, *h)
 	}
-	m.queueWait = shared(reg, m.queueWait)
 	m.build = shared(reg, m.build)
 }
 
@@ -109,6 +112,14 @@ func (m *instruments) initialize(l lists) {
 	}
 	for _, o := range l.outcomes {
 		m.job.WithLabelValues(o)
+	}
+	for _, q := range l.queues {
+		m.queueWait.WithLabelValues(q)
+		m.queueJob.WithLabelValues(q)
+		m.queueCPU.WithLabelValues(q)
+		for _, o := range l.outcomes {
+			m.queueJobs.WithLabelValues(q, o)
+		}
 	}
 	for _, p := range l.phases {
 		m.phase.WithLabelValues(p)

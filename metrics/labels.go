@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"slices"
+	"strings"
 
 	"slipway/job"
 )
@@ -35,11 +36,17 @@ func (l list) label(v string) string {
 
 // lists holds the closed lists of label values.
 type lists struct {
-	outcomes, reasons, classes, statuses, phases, directions, actions, losses, drops list
+	outcomes, reasons, classes, statuses, phases, directions, actions, losses, drops, queues list
 }
 
-func newLists() lists {
+// newLists makes the lists. queues are those that the worker serves, in which other stands for all the rest.
+func newLists(queues []string) lists {
+	served := list{}
+	for _, q := range queues[:min(len(queues), maxQueues-1)] {
+		served = append(served, strings.ToValidUTF8(q, "?"))
+	}
 	return lists{
+		queues:     append(served, other),
 		outcomes:   words(job.Outcomes()...),
 		reasons:    append(words(job.Reasons()...), none),
 		classes:    words(job.ClassJob, job.ClassInfra, job.ClassCrash, job.ClassShutdown),

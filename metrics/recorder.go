@@ -23,7 +23,8 @@ type Recorder struct {
 	draining    bool
 }
 
-// New makes a Recorder and registers its metrics with reg.
+// New makes a Recorder and registers its metrics with reg. queues are those that the worker serves: jobs of any other one are
+// counted under the queue "other", and so are those beyond the first 99.
 //
 // Recorders of the same registry share their metrics: counters, histograms and
 // the slots of their workers add up. Recorders of different registries share
@@ -31,8 +32,8 @@ type Recorder struct {
 //
 // New panics, as prometheus.MustRegister does, if reg already has another kind of
 // metric under one of the names, which is a mistake of the program.
-func New(reg prometheus.Registerer) *Recorder {
-	r := &Recorder{lists: newLists(), m: newInstruments()}
+func New(reg prometheus.Registerer, queues ...string) *Recorder {
+	r := &Recorder{lists: newLists(queues), m: newInstruments()}
 	r.m.register(reg)
 	r.m.initialize(r.lists)
 	return r
@@ -49,10 +50,9 @@ func (r *Recorder) Slots(total, busy int) {
 }
 
 // JobClaimed counts an attempt that begins, and records how long its job has waited.
-// The queue is no label here: only a QueueCollector bounds the number of queues.
-func (r *Recorder) JobClaimed(_ string, waited time.Duration) {
+func (r *Recorder) JobClaimed(queue string, waited time.Duration) {
 	r.m.claimed.Inc()
-	r.m.queueWait.Observe(seconds(waited))
+	r.m.queueWait.WithLabelValues(r.lists.queues.label(queue)).Observe(seconds(waited))
 }
 
 // PhaseDone counts the end of a phase.
@@ -78,9 +78,16 @@ func (r *Recorder) JobDone(res *job.Result) {
 		return
 	}
 	outcome := r.lists.outcomes.label(string(res.Outcome))
+	queue := r.lists.queues.label(res.Queue)
 	r.m.jobs.WithLabelValues(outcome, r.lists.reason(res.Reason)).Inc()
+	r.m.queueJobs.WithLabelValues(queue, outcome).Inc()
+	for _, step := range res.Steps {
+		r.m.queueCPU.WithLabelValues(queue).Add(seconds(time.Duration(step.CPU)))
+	}
 	if !res.StartedAt.IsZero() && !res.FinishedAt.IsZero() {
-		r.m.job.WithLabelValues(outcome).Observe(seconds(res.FinishedAt.Sub(res.StartedAt)))
+		took := seconds(res.FinishedAt.Sub(res.StartedAt))
+		r.m.job.WithLabelValues(outcome).Observe(took)
+		r.m.queueJob.WithLabelValues(queue).Observe(took)
 	}
 }
 

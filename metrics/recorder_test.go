@@ -59,10 +59,13 @@ var recorderTests = []struct {
 		"slipway_slots{}": 4, "slipway_slots_busy{}": 3,
 	}},
 	{"claimed", func(r *Recorder) { r.JobClaimed("q", 2*time.Second) }, map[string]float64{
-		"slipway_jobs_claimed_total{}": 1, "slipway_queue_wait_seconds_count{}": 1, "slipway_queue_wait_seconds_sum{}": 2,
+		"slipway_jobs_claimed_total{}": 1, `slipway_queue_wait_seconds_count{queue="q"}`: 1, `slipway_queue_wait_seconds_sum{queue="q"}`: 2,
 	}},
 	{"clock skew", func(r *Recorder) { r.JobClaimed("q", -time.Hour) }, map[string]float64{
-		"slipway_jobs_claimed_total{}": 1, "slipway_queue_wait_seconds_count{}": 1,
+		"slipway_jobs_claimed_total{}": 1, `slipway_queue_wait_seconds_count{queue="q"}`: 1,
+	}},
+	{"claimed from another queue", func(r *Recorder) { r.JobClaimed("qq", time.Second) }, map[string]float64{
+		"slipway_jobs_claimed_total{}": 1, `slipway_queue_wait_seconds_count{queue="other"}`: 1, `slipway_queue_wait_seconds_sum{queue="other"}`: 1,
 	}},
 	{"phase", func(r *Recorder) { r.PhaseDone("create", time.Second, true) }, map[string]float64{
 		`slipway_phase_duration_seconds_count{phase="create"}`: 1, `slipway_phase_duration_seconds_sum{phase="create"}`: 1,
@@ -79,20 +82,24 @@ var recorderTests = []struct {
 	}},
 	{"step retried", func(r *Recorder) { r.StepRetried() }, map[string]float64{"slipway_step_retries_total{}": 1}},
 	{"job", func(r *Recorder) {
-		r.JobDone(&job.Result{Outcome: job.Failed, Reason: job.ReasonExit, StartedAt: start, FinishedAt: start.Add(time.Minute)})
+		r.JobDone(&job.Result{Outcome: job.Failed, Reason: job.ReasonExit, Queue: "q", StartedAt: start, FinishedAt: start.Add(time.Minute), Steps: []job.StepResult{
+			{CPU: job.Duration(2 * time.Second)}, {CPU: job.Duration(time.Second)}, {CPU: -1},
+		}})
 	}, map[string]float64{
 		`slipway_jobs_total{outcome="failed",reason="exit"}`:   1,
+		`slipway_queue_jobs_total{outcome="failed",queue="q"}`: 1, `slipway_queue_cpu_seconds_total{queue="q"}`: 3,
+		`slipway_queue_job_duration_seconds_count{queue="q"}`: 1, `slipway_queue_job_duration_seconds_sum{queue="q"}`: 60,
 		`slipway_job_duration_seconds_count{outcome="failed"}`: 1,
 		`slipway_job_duration_seconds_sum{outcome="failed"}`:   60,
 	}},
 	{"job that never started", func(r *Recorder) {
 		r.JobDone(&job.Result{Outcome: job.Errored, Reason: job.ReasonSpecInvalid, FinishedAt: start})
-	}, map[string]float64{`slipway_jobs_total{outcome="errored",reason="spec_invalid"}`: 1}},
+	}, map[string]float64{`slipway_jobs_total{outcome="errored",reason="spec_invalid"}`: 1, `slipway_queue_jobs_total{outcome="errored",queue="other"}`: 1}},
 	{"succeeded has no reason", func(r *Recorder) { r.JobDone(&job.Result{Outcome: job.Succeeded}) }, map[string]float64{
-		`slipway_jobs_total{outcome="succeeded",reason="none"}`: 1,
+		`slipway_jobs_total{outcome="succeeded",reason="none"}`: 1, `slipway_queue_jobs_total{outcome="succeeded",queue="other"}`: 1,
 	}},
 	{"unknown outcome", func(r *Recorder) { r.JobDone(&job.Result{Outcome: "tired", Reason: "monday"}) }, map[string]float64{
-		`slipway_jobs_total{outcome="other",reason="other"}`: 1,
+		`slipway_jobs_total{outcome="other",reason="other"}`: 1, `slipway_queue_jobs_total{outcome="other",queue="other"}`: 1,
 	}},
 	{"no result", func(r *Recorder) { r.JobDone(nil) }, nil},
 	{"retried", func(r *Recorder) { r.JobRetried(job.ClassInfra, job.ReasonImagePull) }, map[string]float64{
@@ -124,7 +131,7 @@ func TestRecorder(t *testing.T) {
 	for _, tt := range recorderTests {
 		t.Run(tt.name, func(t *testing.T) {
 			reg := prometheus.NewPedanticRegistry()
-			r := New(reg)
+			r := New(reg, "q")
 			before := series(t, reg)
 			tt.call(r)
 			after := series(t, reg)
@@ -167,6 +174,27 @@ func TestNoWordOfAJobMakesASeries(t *testing.T) {
 	}
 	if got := len(series(t, reg)); got != want {
 		t.Errorf("%d series after 1000 jobs, want %d as after the first two", got, want)
+	}
+}
+
+func TestQueuesOfARecorderAreBounded(t *testing.T) {
+	var queues []string
+	for n := range 10 * maxQueues {
+		queues = append(queues, fmt.Sprintf("q%d", n))
+	}
+	reg := prometheus.NewPedanticRegistry()
+	r := New(reg, queues...)
+	for _, q := range queues {
+		r.JobClaimed(q, time.Second)
+	}
+	n := 0
+	for key := range series(t, reg) {
+		if strings.HasPrefix(key, "slipway_queue_wait_seconds_count{") {
+			n++
+		}
+	}
+	if got := series(t, reg)[`slipway_queue_wait_seconds_count{queue="other"}`]; n != maxQueues || got != 9*maxQueues+1 {
+		t.Errorf("%d queues, %v waits of others, want %d and %d", n, got, maxQueues, 9*maxQueues+1)
 	}
 }
 

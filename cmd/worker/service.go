@@ -62,7 +62,7 @@ const minFree = 256 << 20
 // second it stops at once. It returns when nothing of it is left.
 func (s *service) run(ctx context.Context, interrupts <-chan struct{}) (err error) {
 	registry := prometheus.NewRegistry()
-	watch := &busyObserver{Observer: metrics.New(registry)}
+	watch := &busyObserver{Observer: metrics.New(registry, s.queues...)}
 	recorder := watch.Observer.(*metrics.Recorder)
 	worker, consumer, err := s.worker(ctx, watch)
 	if err != nil {

@@ -27,7 +27,7 @@ type labelsOf map[string]map[string]map[string]bool
 func scrape(t *testing.T) labelsOf {
 	t.Helper()
 	reg := prometheus.NewRegistry()
-	rec := metrics.New(reg)
+	rec := metrics.New(reg, "default")
 	health := metrics.NewHealth(t.Context(), rec.IsDraining, checks("nats", "engine", "store", "disk")...)
 	reg.MustRegister(health, metrics.QueueErrors(func() uint64 { return 1 }), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		metrics.QueueCollector(t.Context(), func(context.Context) ([]metrics.Depth, error) {
