@@ -18,7 +18,13 @@ func Decode(data []byte) (*Job, error) {
 func DecodeBy(parse func([]byte, *document.Kind) (*document.Node, error), data []byte) (*Job, error) {
 	root, err := parse(data, &kind)
 	if err != nil {
+		if foreign := foreignText(data); foreign != nil {
+			return nil, Errors{foreign}
+		}
 		return nil, asErrors(err)
+	}
+	if err := checkForeign(root); err != nil {
+		return nil, Errors{err}
 	}
 	if err := checkVersion(root); err != nil {
 		return nil, Errors{err}

@@ -40,6 +40,8 @@ var synonyms = map[string]map[string]string{
 		"max_duration": "timeout", "retries": "retry", "start_at": "not_before", "tags": "labels", "metadata": "labels",
 		"files": "inputs", "tasks": "steps", "commands": "steps", "script": "steps", "image_pull_policy": "pull",
 		"pull_policy": "pull", "limits": "resources", "network_mode": "network", "relaxed": "relax", "relaxations": "relax", "arch": "platform",
+		"cpu": "resources.cpus", "cpus": "resources.cpus", "memory": "resources.memory", "mem": "resources.memory", "ram": "resources.memory",
+		"disk": "resources.disk", "storage": "resources.disk", "pids": "resources.pids", "shm": "resources.shm", "shm_size": "resources.shm", "tmp": "resources.tmp",
 	},
 	"Step": {
 		"script": "run", "bash": "run", "sh": "run", "cmd": "command", "argv": "command", "exec": "command", "args": "command",

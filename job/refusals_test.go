@@ -66,7 +66,7 @@ var refusals = []struct {
 	{"unknown in small struct", withField(`"retry":{"zzzzzzz":1}`), "retry.zzzzzzz: unknown field; there are attempts, backoff", true},
 	{"null", withField(`"timeout":null`), `timeout: no value is given: want a duration such as "90s", or leave it out`, true},
 	{"null pointer", withField(`"workspace":null`), "workspace: no value is given", true},
-	{"number for string", withField(`"env":{"PORT":8080}`), "env.PORT: want a string, not a number: put quotes around it", true},
+	{"number for string", withField(`"env":{"PORT":8080}`), "env.PORT: want a string, not a number: put quotes around it", false}, // right in YAML
 	{"string for list", withStep(`"command":"go test"`), `steps[0].command: want a list of strings such as ["go", "test"], not a string; for a shell script use run`, true},
 	{"list for string", withStep(`"run":["x"]`), "steps[0].run: want a string, not a list; for a program and its arguments use command", true},
 	{"string for step", `{"image":"a","steps":["x"]}`, `steps[0]: want a map such as {run: "make test"}, not a string`, true},

@@ -132,7 +132,9 @@ func (g *generator) value(t reflect.Type) object {
 		return g.value(t.Elem())
 	}
 	switch t {
-	case reflect.TypeFor[Duration](), reflect.TypeFor[Bytes](), reflect.TypeFor[Mode](), reflect.TypeFor[ID]():
+	case reflect.TypeFor[Bytes](), reflect.TypeFor[Mode]():
+		return g.ref(t, append(object{{"type", g.text()}}, typeRules[t.Name()]...))
+	case reflect.TypeFor[Duration](), reflect.TypeFor[ID]():
 		return g.ref(t, append(object{{"type", "string"}}, typeRules[t.Name()]...))
 	case reflect.TypeFor[time.Time]():
 		return object{{"type", "string"}, {"format", "date-time"}}
@@ -154,10 +156,22 @@ func (g *generator) value(t reflect.Type) object {
 	case reflect.Map:
 		return object{{"type", "object"}, {"additionalProperties", g.value(t.Elem())}}
 	}
+	if t.Kind() == reflect.String {
+		return object{{"type", g.text()}}
+	}
 	return object{{"type", map[reflect.Kind]string{
-		reflect.String: "string", reflect.Bool: "boolean", reflect.Int: "integer",
+		reflect.Bool: "boolean", reflect.Int: "integer",
 		reflect.Int64: "integer", reflect.Uint64: "integer", reflect.Float64: "number",
 	}[t.Kind()]}}
+}
+
+// text is the type of a string. In YAML an unquoted 17 or true stands for its text where a job wants one, as in labels or
+// mode, so an editor that checks a job file must not mark it. The reader of JSON wants quotes.
+func (g *generator) text() any {
+	if g.closed {
+		return []string{"string", "number", "boolean"}
+	}
+	return "string"
 }
 
 // ref describes a named type once and points to it.

@@ -141,6 +141,10 @@ func TestSchemaRulesNameFields(t *testing.T) {
 	}
 }
 
+// hasField reports whether t has a field name, or, of a name with a dot, a field whose own type has it.
 func hasField(t reflect.Type, name string) bool {
-	return slices.ContainsFunc(document.FieldsOf(t), func(f document.Field) bool { return f.Name == name })
+	name, below, nested := strings.Cut(name, ".")
+	fields := document.FieldsOf(t)
+	i := slices.IndexFunc(fields, func(f document.Field) bool { return f.Name == name })
+	return i >= 0 && (!nested || hasField(t.Field(fields[i].Index).Type, below))
 }

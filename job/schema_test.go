@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -79,4 +80,29 @@ func fits(t *testing.T, s *jsonschema.Schema, data []byte) error {
 		return err
 	}
 	return s.Validate(doc)
+}
+
+// TestSchema_YAML: an editor reads a file's plain 17 as a number, where the reader of YAML files takes its text.
+func TestSchema_YAML(t *testing.T) {
+	schema := compile(t, Schema())
+	for text, want := range map[string]bool{
+		`"labels":{"pr":17,"draft":true}`:                          true,
+		`"env":{"PORT":8080}`:                                      true,
+		`"user":1000`:                                              true,
+		`"resources":{"memory":1073741824}`:                        true,
+		`"inputs":[{"path":"a","content":"x","mode":755}]`:         true,
+		`"steps":[{"command":["sleep",1]}]`:                        true,
+		`"labels":{"pr":[17]}`:                                     false,
+		`"timeout":90`:                                             false,
+		`"resources":{"cpus":"two"}`:                               false,
+		`"inputs":[{"path":"a","content":"x","mode":"rwxr-xr-x"}]`: false,
+	} {
+		doc := `{"image":"a","steps":[{"run":"x"}],` + text + `}`
+		if strings.HasPrefix(text, `"steps"`) {
+			doc = `{"image":"a",` + text + `}`
+		}
+		if err := fits(t, schema, []byte(doc)); (err == nil) != want {
+			t.Errorf("%s: got %v, want it to fit: %t", text, err, want)
+		}
+	}
 }

@@ -29,10 +29,17 @@ func Parse(s string) (int64, error) {
 	digits := strings.TrimRight(s, "BKMGTibkmgt")
 	unit, ok := unitOf(s[len(digits):])
 	n, err := strconv.ParseInt(digits, 10, 64)
+	if whole, _, fraction := strings.Cut(digits, "."); ok && fraction && isDigits(whole) {
+		return 0, fmt.Errorf("want a whole number: %.40q in a smaller unit, such as \"1536MiB\" for \"1.5GiB\"", s)
+	}
 	if !ok || err != nil || n < 0 || (n > 0 && unit > (1<<63-1)/n) {
 		return 0, fmt.Errorf("not a size such as \"512MiB\" or \"2g\": %.40q", s)
 	}
 	return n * unit, nil
+}
+
+func isDigits(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
 func unitOf(suffix string) (int64, bool) {
