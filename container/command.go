@@ -59,6 +59,10 @@ type Exit struct {
 	Canceled bool
 	// OOM: the kernel killed a process of the box for memory while the command ran.
 	OOM bool
+	// Pids: the kernel refused a process or thread while the command ran, since the box was at its limit of them.
+	Pids bool
+	// Unwatched: the command, which ran as root, ended the process that watches over it. All of it was then killed.
+	Unwatched bool
 	// CPU is the user and system time of the whole process tree.
 	CPU time.Duration
 	// MaxRSS is the largest resident size of a process of the tree, in bytes.

@@ -12,6 +12,12 @@ var (
 	ErrStopped = errors.New("box is stopped")
 	// ErrBoxLost: the box ended although its holder did not ask for it, or no longer answers. See Sandbox.
 	ErrBoxLost = errors.New("box lost")
+	// ErrBoxOOM comes with ErrBoxLost: what ran in the box exhausted its memory, and the kernel killed the box's process 1.
+	ErrBoxOOM = errors.New("the box's memory was exhausted: the kernel killed its supervisor")
+	// ErrBoxEnded comes with ErrBoxLost: a command that ran as root ended the box's process 1.
+	ErrBoxEnded = errors.New("a command that ran as root ended the box")
+	// ErrStuck comes with ErrBoxLost: the box lives, but could not end a command that was to end. It is then destroyed.
+	ErrStuck = errors.New("a command could not be ended")
 	// ErrEngineUnavailable: the engine does not answer.
 	ErrEngineUnavailable = errors.New("container engine unavailable")
 	// ErrUnsupported: this provider, or this engine, can't do that.

@@ -61,7 +61,8 @@ type Provider interface {
 //	after any other end, and then Stop or Remove           ErrStopped or ErrBoxLost
 //	if it was running when the box ended                   as above; at a Stop it may have its Exit
 //
-// So ErrStopped is always the holder's own doing, and ErrBoxLost never is.
+// So ErrStopped is always the holder's own doing, and ErrBoxLost never is. Where it is certain that what ran in the box
+// is to blame, the error matches ErrBoxOOM, ErrBoxEnded or ErrStuck, too.
 type Sandbox interface {
 	// Start starts the box and returns when its supervisor answers.
 	Start(ctx context.Context) error

@@ -34,11 +34,11 @@ type Reason string
 
 // The reasons. Beside each stands the Outcome that it belongs to.
 const (
-	ReasonExit              Reason = "exit"               // failed: a step's command ended with a code other than 0, or the file of a step can't be had
+	ReasonExit              Reason = "exit"               // failed: a step's command ended with a code other than 0 or ended its own supervisor, or the file of a step can't be had
 	ReasonStepTimeout       Reason = "step_timeout"       // timed_out: a step's own timeout
 	ReasonJobTimeout        Reason = "job_timeout"        // timed_out: the job's timeout
-	ReasonOOM               Reason = "oom"                // failed: the kernel killed a process of the step for memory
-	ReasonPids              Reason = "pids"               // failed: the box hit its limit of processes; not given by this version
+	ReasonOOM               Reason = "oom"                // failed: the kernel killed a process of the step, or the whole box, for memory
+	ReasonPids              Reason = "pids"               // failed: a step failed while the box was at its limit of processes and threads
 	ReasonDisk              Reason = "disk"               // failed: the workspace hit its size limit
 	ReasonLogLimit          Reason = "log_limit"          // failed: the job printed more than it may; not given by this version
 	ReasonSpecInvalid       Reason = "spec_invalid"       // errored: the queue held something that is no valid job

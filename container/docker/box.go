@@ -92,6 +92,7 @@ func (b *sandbox) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	b.p.witness.watch(ctx, id)
 	conn := &conn{line: line, demux: &demux{r: line.Reader}}
 	err = b.p.call(ctx, "start box "+b.spec.Name, startTimeout, func(ctx context.Context) error {
 		_, err := b.p.cli.ContainerStart(ctx, id, client.ContainerStartOptions{})
@@ -130,6 +131,7 @@ func (b *sandbox) supervisorConfig() supervisor.Config {
 	maps.Copy(env, b.spec.Env)
 	return supervisor.Config{
 		Workdir: b.spec.Workdir, User: b.spec.User, Env: env, DeadMan: b.spec.DeadMan, Lifetime: b.spec.Lifetime,
+		Lost: b.whyLost,
 	}
 }
 
@@ -209,6 +211,7 @@ func (b *sandbox) Remove(ctx context.Context, _ ...container.RemoveOption) error
 	}
 	b.watch.Wait()
 	b.end()
+	b.p.witness.forget(id)
 	if gone {
 		return nil
 	}

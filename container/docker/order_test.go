@@ -152,7 +152,7 @@ func TestStartAttachesFirst(t *testing.T) {
 	f.mu.Lock()
 	got := slices.Clone(f.requests)
 	f.mu.Unlock()
-	want := []string{"POST containers/c1/attach", "POST containers/c1/start", "line closed"}
+	want := []string{"POST containers/c1/attach", "GET events", "POST containers/c1/start", "line closed"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -51,6 +51,7 @@ type Provider struct {
 	pulls     singleFlight[pullKey, container.Image]
 	delivery  delivery
 	left      leftovers
+	witness   witness
 }
 
 var _ container.Provider = (*Provider)(nil)
@@ -81,6 +82,7 @@ func New(cfg Config) (*Provider, error) {
 		puller:   puller{api: a, auth: cfg.Auth, ask: cfg.Credentials, stall: cfg.PullStall},
 		delivery: delivery{api: a, volumePrefix: volumePrefix, runtime: cfg.Runtime, cgroupParent: cfg.CgroupParent},
 	}
+	p.witness.api = a
 	p.left = leftovers{api: a, delivery: &p.delivery}
 	return p, nil
 }
@@ -148,6 +150,7 @@ func CheckHost(host string) error {
 func (p *Provider) Close() error {
 	p.pulls.wait()
 	p.delivery.fills.wait()
+	p.witness.stop()
 	if err := p.cli.Close(); err != nil {
 		return fmt.Errorf("close docker client: %w", err)
 	}

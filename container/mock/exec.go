@@ -58,6 +58,7 @@ func (b *sandbox) play(ctx context.Context, cmd container.Command, r Reply) (con
 		}
 	}
 	exit.Error, exit.OOM, exit.Leftovers, exit.Cut = r.StartError, r.OOM, r.Leftovers, r.Cut
+	exit.Pids, exit.Unwatched = r.Pids, r.Unwatched
 	exit.Output, exit.Duration = printed, time.Since(begin)
 	return exit, nil
 }

@@ -95,7 +95,7 @@ func TestReplies(t *testing.T) {
 	p := New(t)
 	p.On("go", Reply{Stdout: "short\n"})
 	p.On("go test", Reply{Stderr: "FAIL\n", Code: 1}, Reply{Stdout: "ok\n"})
-	p.On("boom", Reply{Code: 139, Signal: "SIGSEGV", OOM: true, Leftovers: 2})
+	p.On("boom", Reply{Code: 139, Signal: "SIGSEGV", OOM: true, Pids: true, Unwatched: true, Leftovers: 2})
 	b := started(t, p)
 	defer remove(t, b)
 	tests := []struct {

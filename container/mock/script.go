@@ -107,8 +107,10 @@ type Reply struct {
 	IgnoreTERM bool
 	// StartError says why it can't be started, with Code 126 or 127.
 	StartError string
-	// OOM, Leftovers and Cut are reported in the Exit.
+	// OOM, Pids, Unwatched, Leftovers and Cut are reported in the Exit.
 	OOM       bool
+	Pids      bool
+	Unwatched bool
 	Leftovers int
 	Cut       bool
 	// Files are written to the workspace just before the end, by path.

@@ -27,6 +27,9 @@ type Config struct {
 	Root string
 	// Home is the commands' HOME. Default /tmp.
 	Home string
+	// Lost, if set, is asked once, when the box is lost, before anybody is told. It gets the error that says how, and may
+	// return it with what else is known: ErrBoxOOM, ErrBoxEnded. It may take a few seconds; Close waits for it.
+	Lost func(error) error
 }
 
 func (c Config) withDefaults() Config {

@@ -14,9 +14,13 @@ import (
 	"slipway/container/supervisor/internal/wire"
 )
 
-// exitMargin is how long after a command's last deadline its exit may take to arrive. A box
-// that takes longer can't kill its processes, and counts as lost.
-const exitMargin = 15 * time.Second
+const (
+	// exitMargin is how long after a command's last deadline its exit may take to arrive from a box that shows signs of life.
+	// One that takes longer can't end the command, whatever that does.
+	exitMargin = 5 * time.Second
+	// silentMargin is the same for a box of which nothing is heard: its machine may stand still, and it with it.
+	silentMargin = 15 * time.Second
+)
 
 // Exec runs a command; see container.Sandbox.
 func (s *Session) Exec(ctx context.Context, cmd container.Command) (container.Exit, error) {
@@ -85,6 +89,11 @@ func (s *Session) command(cmd container.Command) wire.Command {
 
 // explain prefers the reason why the session ended over what that did to a call. A box that breaks the protocol is lost.
 func (s *Session) explain(err error) error {
+	select {
+	case <-s.broken: // what a closed connection does to a call says nothing
+		<-s.done
+	default:
+	}
 	if serr := s.Err(); serr != nil {
 		return serr
 	}
@@ -105,24 +114,46 @@ type running struct {
 	over  bool
 }
 
-// limit gives the box up if the command is not over exitMargin after d. While Output runs the time is extended: a slow
+// limit gives the box up if the command is not over some time after d. While Output runs the time is extended: a slow
 // Output is no fault of the box.
 func (c *running) limit(d time.Duration) {
+	due := time.Since(c.session.start) + d
+	c.after(d, func() {
+		c.session.ping(c.session.mux.TrySend) // else its next sign may be later than exitMargin
+		c.after(exitMargin, func() { c.giveUp(due) })
+	})
+}
+
+// giveUp ends the session: the box has not ended the command exitMargin after it was due, by the session's clock.
+func (c *running) giveUp(due time.Duration) {
+	switch {
+	case c.busy.Load():
+		c.limit(0)
+	case time.Duration(c.session.heard.Load()) >= due:
+		c.session.fail(fmt.Errorf("%w: it did not end %v after its deadline", container.ErrStuck, exitMargin))
+	default:
+		c.after(silentMargin-exitMargin, func() {
+			c.session.fail(fmt.Errorf("a command did not end %v after its deadline, and nothing was heard of the box", silentMargin))
+		})
+	}
+}
+
+// after calls what after d, in place of what was to be called, unless the command is over by then.
+func (c *running) after(d time.Duration, what func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.guard != nil {
 		c.guard.Stop()
 	}
-	c.guard = time.AfterFunc(d+exitMargin, func() {
-		if c.busy.Load() {
-			c.limit(0)
-			return
-		}
+	if c.over {
+		return
+	}
+	c.guard = time.AfterFunc(d, func() {
 		c.mu.Lock()
 		over := c.over
 		c.mu.Unlock()
 		if !over {
-			c.session.fail(fmt.Errorf("a command did not end %v after its deadline", exitMargin))
+			what()
 		}
 	})
 }
@@ -174,7 +205,7 @@ func decodeExit(b []byte) (container.Exit, error) {
 	}
 	return container.Exit{
 		Code: x.Code, Signal: signalName(x.Signal), Error: x.Error, TimedOut: x.TimedOut, Canceled: x.Canceled,
-		OOM: x.OOM, CPU: x.CPU, MaxRSS: x.MaxRSS, Leftovers: x.Leftovers, Cut: x.Cut,
+		OOM: x.OOM, CPU: x.CPU, MaxRSS: x.MaxRSS, Leftovers: x.Leftovers, Cut: x.Cut, Pids: x.Pids, Unwatched: x.Unwatched,
 		Duration: x.Duration, Output: x.Output,
 	}, nil
 }

@@ -72,7 +72,7 @@ func TestCancelOfDeafBox(t *testing.T) {
 		defer cancel()
 		begin := time.Now()
 		_, err := s.Exec(ctx, command(func(c *container.Command) { c.Grace = 5 * time.Second }))
-		if took, want := time.Since(begin), time.Minute+5*time.Second+exitMargin; !errors.Is(err, container.ErrBoxLost) || took != want {
+		if took, want := time.Since(begin), time.Minute+5*time.Second+silentMargin; !errors.Is(err, container.ErrBoxLost) || took != want {
 			t.Errorf("got %v after %v, want ErrBoxLost after %v", err, took, want)
 		}
 	})

@@ -23,12 +23,14 @@ type Session struct {
 
 	hangUp func() // closes the connection, once
 
+	pinging atomic.Bool  // one Ping is on its way: a Send may be stuck behind a box that does not read
 	heard   atomic.Int64 // when the last frame came, by the clock of start
 	start   time.Time
 	stopped atomic.Bool // the end was asked for
 	done    chan struct{}
 	failing sync.Once
-	err     error // set before done is closed
+	broken  chan struct{} // closed when the session begins to end; until done it may take a while to find out why
+	err     error         // set before done is closed
 	loops   sync.WaitGroup
 }
 
@@ -36,7 +38,7 @@ type Session struct {
 // then on, also after an error. ctx bounds the greeting only. Errors: ErrBoxLost, and those of ctx.
 func Connect(ctx context.Context, conn io.ReadWriteCloser, cfg Config) (*Session, error) {
 	cfg = cfg.withDefaults()
-	s := &Session{cfg: cfg, mux: wire.NewMux(conn), start: time.Now(), done: make(chan struct{})}
+	s := &Session{cfg: cfg, mux: wire.NewMux(conn), start: time.Now(), done: make(chan struct{}), broken: make(chan struct{})}
 	s.files = files{s}
 	s.hangUp = sync.OnceFunc(func() { _ = conn.Close() }) // there is nothing to do about an error
 	in := bufio.NewReaderSize(conn, 128<<10)
@@ -132,12 +134,16 @@ func (s *Session) Close() error {
 // fail ends the session. The first call says why.
 func (s *Session) fail(cause error) {
 	s.failing.Do(func() {
-		if s.stopped.Load() {
+		close(s.broken)
+		s.hangUp()
+		switch {
+		case s.stopped.Load():
 			s.err = fmt.Errorf("%w: %w", container.ErrStopped, cause)
-		} else {
+		case s.cfg.Lost != nil && !errors.Is(cause, container.ErrStuck):
+			s.err = fmt.Errorf("%w: %w", container.ErrBoxLost, s.cfg.Lost(cause))
+		default:
 			s.err = fmt.Errorf("%w: %w", container.ErrBoxLost, cause)
 		}
-		s.hangUp()
 		close(s.done) // first: a caller whose command has failed must find the session over
 		s.mux.Fail(s.err)
 	})
@@ -185,7 +191,6 @@ func (s *Session) beat() {
 	tick := time.NewTicker(s.cfg.DeadMan / 4)
 	defer tick.Stop()
 	silence := silence{limit: s.cfg.DeadMan, last: time.Since(s.start)}
-	sending := make(chan struct{}, 1)
 	for {
 		select {
 		case <-s.done:
@@ -196,17 +201,21 @@ func (s *Session) beat() {
 			s.fail(fmt.Errorf("no sign of it for %v", s.cfg.DeadMan))
 			return
 		}
-		select { // a Send may be stuck behind a box that does not read
-		case sending <- struct{}{}:
-			s.loops.Go(func() {
-				defer func() { <-sending }()
-				if err := s.mux.Send(wire.Ping, 0, nil); err != nil {
-					s.fail(err)
-				}
-			})
-		default:
-		}
+		s.ping(s.mux.Send)
 	}
+}
+
+// ping asks the box for a sign of life, by Send or TrySend. It waits for nothing.
+func (s *Session) ping(send func(wire.Type, uint32, []byte) error) {
+	if !s.pinging.CompareAndSwap(false, true) {
+		return
+	}
+	s.loops.Go(func() {
+		defer s.pinging.Store(false)
+		if err := send(wire.Ping, 0, nil); err != nil {
+			s.fail(err)
+		}
+	})
 }
 
 // silence judges a peer by the time of its last sign. A look that comes late means that this process itself

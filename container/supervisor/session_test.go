@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"sync"
@@ -155,18 +156,21 @@ func (w *stuckWriter) Write(b []byte) (int, error) {
 	return 0, io.ErrClosedPipe
 }
 
-// A command that does not end exitMargin after its last deadline is the fault of its box.
+// A command that does not end exitMargin after its last deadline is stuck if its box lives. Without a sign of the box it is the
+// box that is at fault, and has longer.
 func TestExitMargin(t *testing.T) {
 	for name, tt := range map[string]struct {
 		cmd    container.Command
 		cancel bool
+		mute   bool
 		want   time.Duration
 	}{
-		"timeout and grace": {command(func(c *container.Command) { c.Timeout, c.Grace = 10*time.Second, 5*time.Second }), false, 15*time.Second + exitMargin},
-		"cancel and grace":  {command(func(c *container.Command) { c.Grace = 5 * time.Second }), true, 5*time.Second + exitMargin},
+		"timeout and grace":  {command(func(c *container.Command) { c.Timeout, c.Grace = 10*time.Second, 5*time.Second }), false, false, 15*time.Second + exitMargin},
+		"cancel and grace":   {command(func(c *container.Command) { c.Grace = 5 * time.Second }), true, false, 5*time.Second + exitMargin},
+		"timeout and a mute": {command(func(c *container.Command) { c.Timeout = time.Second }), false, true, time.Second + silentMargin},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			s, _ := connect(t)
+			s, _ := connect(t, func(p *peer) { p.mute, p.config.DeadMan = tt.mute, time.Hour })
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			if tt.cancel {
@@ -174,10 +178,39 @@ func TestExitMargin(t *testing.T) {
 			}
 			begin := time.Now()
 			_, err := s.Exec(ctx, tt.cmd)
-			if took := time.Since(begin); !errors.Is(err, container.ErrBoxLost) || took != tt.want {
-				t.Errorf("%s: got %v after %v, want ErrBoxLost after %v", name, err, took, tt.want)
+			if took := time.Since(begin); !errors.Is(err, container.ErrBoxLost) || errors.Is(err, container.ErrStuck) == tt.mute || took != tt.want {
+				t.Errorf("%s: got %v after %v, want ErrBoxLost after %v, with ErrStuck %t", name, err, took, tt.want, !tt.mute)
 			}
 		})
+	}
+}
+
+// What is known of the loss of a box is asked for once, and told to all.
+func TestLostIsAsked(t *testing.T) {
+	asked := 0
+	asking, answer := make(chan struct{}), make(chan struct{})
+	s, p := connect(t, func(p *peer) {
+		p.config.Lost = func(err error) error {
+			asked++
+			close(asking)
+			<-answer
+			return fmt.Errorf("%w: %w", container.ErrBoxOOM, err)
+		}
+	})
+	go func() { <-p.opened; _ = p.out.Close() }()
+	first := make(chan error, 1)
+	go func() { _, err := s.Exec(t.Context(), command()); first <- err }()
+	<-asking
+	time.AfterFunc(50*time.Millisecond, func() { close(answer) }) // while this is asked, a command meets a closed connection
+	_, again := s.Exec(t.Context(), command())
+	err := <-first
+	for _, err := range []error{err, again, s.Err()} {
+		if !errors.Is(err, container.ErrBoxLost) || !errors.Is(err, container.ErrBoxOOM) || !strings.Contains(err.Error(), "its output ended") {
+			t.Errorf("got %v, want ErrBoxLost with ErrBoxOOM and how it was lost", err)
+		}
+	}
+	if asked != 1 {
+		t.Errorf("asked %d times, want once", asked)
 	}
 }
 

@@ -16,9 +16,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"slipway/container/supervisor/box/internal/cgroup"
 	"slipway/container/supervisor/box/internal/oom"
 	"slipway/container/supervisor/box/internal/privs"
 	"slipway/container/supervisor/box/internal/proctree"
+	"slipway/container/supervisor/box/internal/sched"
 	"slipway/container/supervisor/box/internal/step"
 	"slipway/container/supervisor/box/internal/workspace"
 	"slipway/container/supervisor/internal/wire"
@@ -49,9 +51,10 @@ type box struct {
 	env   []string // of every command
 	files *workspace.Server
 
-	oom   oom.Counter
-	steps *step.Pool
-	execs sync.WaitGroup
+	kills    cgroup.Counter // for memory
+	refusals cgroup.Counter // of forks
+	steps    *step.Pool
+	execs    sync.WaitGroup
 
 	mu    sync.Mutex
 	users map[user]bool // those that ran something: their files have to be wiped
@@ -59,10 +62,10 @@ type box struct {
 
 type user struct{ uid, gid int }
 
-func newBox(out io.Writer) *box {
+func newBox(out io.Writer, score oom.Score) *box {
 	return &box{
 		mux: wire.NewMux(out), start: time.Now(), life: newLifeState(),
-		oom: oom.OpenCounter(), steps: step.NewPool(), users: map[user]bool{},
+		kills: cgroup.OpenKills(), refusals: cgroup.OpenRefusals(), steps: step.NewPool(score), users: map[user]bool{},
 	}
 }
 
@@ -76,6 +79,7 @@ func term() <-chan os.Signal {
 
 // runBox is the life of the box. It returns the program's exit code.
 func runBox(term <-chan os.Signal) int {
+	score := oom.OpenScore() // before Shield: afterwards an unprivileged process may not open it
 	children, err := privs.Shield()
 	if err != nil {
 		complain("start", err)
@@ -84,8 +88,9 @@ func runBox(term <-chan os.Signal) int {
 	unix.Umask(0)
 	_ = syscall.Setgroups(nil) // takes away the groups that the image gives to root; fails without privileges, where it is not needed
 	privs.WarmThreads(5)
-	go proctree.ReapForever(children)
-	b := newBox(stdout{})
+	sched.Prompt()
+	b := newBox(stdout{}, score)
+	go proctree.ReapForever(children, b.steps.Ended)
 	in := bufio.NewReaderSize(stdin{}, 128<<10)
 	if e := b.greet(in, term); e != nil {
 		complain(e.reason, nil)

@@ -17,7 +17,9 @@
 //	step       the step process, and the box's pool of them
 //	proctree   finding, freezing and killing a tree of processes
 //	workspace  the file operations, and the wipe
-//	oom        the kernel's kills for memory
+//	oom        whom the kernel kills for memory
+//	cgroup     what the kernel counts: kills for memory, refused forks
+//	sched      when the kernel lets the supervisor run
 //	privs      whose rights are used for which work
 //
 // A step process finds its command's tree in /proc: whatever descends from it. It stops the tree before it

@@ -72,7 +72,7 @@ func (b *box) killAll() {
 		} else {
 			proctree.Kill(os.Getpid())
 		}
-		if proctree.Reap() {
+		if proctree.Reap(b.steps.Ended) {
 			return
 		}
 	}
@@ -83,7 +83,7 @@ func (b *box) killAll() {
 func (b *box) killOrphans() {
 	calm := 0
 	for begin := time.Now(); time.Since(begin) < killTime; time.Sleep(time.Millisecond) { //nolint:forbidigo // nothing tells when all are dead
-		proctree.Reap()
+		proctree.Reap(b.steps.Ended)
 		list, err := proctree.Descendants(os.Getpid())
 		if err != nil {
 			return

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"slipway/container/supervisor/box/internal/oom"
 	"slipway/container/supervisor/internal/wire"
 )
 
@@ -170,7 +171,7 @@ func TestGreetFails(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out bytes.Buffer
-			e := newBox(&out).greet(bytes.NewReader(tt.in), nil)
+			e := newBox(&out, oom.Score{}).greet(bytes.NewReader(tt.in), nil)
 			if e == nil || e.code != tt.code || e.reason == "" {
 				t.Fatalf("got %+v, want exit code %d with a reason", e, tt.code)
 			}
@@ -194,13 +195,13 @@ func TestGreetWaitsNotForEver(t *testing.T) {
 		in, w := io.Pipe()
 		defer w.Close()
 		begin := time.Now()
-		e := newBox(io.Discard).greet(in, nil)
+		e := newBox(io.Discard, oom.Score{}).greet(in, nil)
 		if e == nil || e.code != exitSilent || time.Since(begin) != helloTime {
 			t.Errorf("got %+v after %v, want %d after %v", e, time.Since(begin), exitSilent, helloTime)
 		}
 		term := make(chan os.Signal, 1)
 		term <- unix.SIGTERM
-		if e = newBox(io.Discard).greet(in, term); e == nil || e.code != exitStopped {
+		if e = newBox(io.Discard, oom.Score{}).greet(in, term); e == nil || e.code != exitStopped {
 			t.Errorf("at SIGTERM: got %+v, want %d", e, exitStopped)
 		}
 	})
@@ -210,7 +211,7 @@ func TestGreetWaitsNotForEver(t *testing.T) {
 func TestPongWaitsForNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out, w := io.Pipe()
-		b := newBox(w)
+		b := newBox(w, oom.Score{})
 		for range 100 {
 			b.pong()
 			synctest.Wait()

@@ -134,7 +134,8 @@ func (x *Executor) try(ctx context.Context, s *job.Step, index int) (job.StepRes
 	if ctx.Err() != nil {
 		r.Status, r.Reason, r.Message = stepStopped(context.Cause(ctx))
 	} else {
-		r.Reason = verdict.Judge(err, nil, job.ReasonInternal).Reason
+		v := verdict.Judge(err, nil, job.ReasonInternal)
+		r.Status, r.Reason = statusOf(v.Outcome), v.Reason
 	}
 	if _, ok := errors.AsType[*panics.Error](err); ok {
 		return r, out, err

@@ -25,6 +25,7 @@ func (x *Executor) exec(ctx context.Context, s *job.Step, out *output, r *job.St
 		return err
 	}
 	r.Status, r.Reason, r.Message = judgeExit(exit, context.Cause(ctx))
+	r.Message = adviseShell(s, exit, r.Message)
 	r.ExitCode, r.Signal = &exit.Code, exit.Signal
 	r.CPU, r.MaxRSS, r.Leftovers = job.Duration(exit.CPU), exit.MaxRSS, exit.Leftovers
 	r.Output.Bytes, r.Output.Cut = exit.Output, exit.Cut

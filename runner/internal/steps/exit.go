@@ -15,19 +15,60 @@ import (
 func judgeExit(e container.Exit, cause error) (job.StepStatus, job.Reason, string) {
 	switch {
 	case e.Canceled:
-		return stepStopped(cause)
+		status, reason, message := stepStopped(cause)
+		return status, reason, beside(message, e)
 	case e.TimedOut:
-		return job.StepTimedOut, job.ReasonStepTimeout, "the step's timeout ran out"
+		return job.StepTimedOut, job.ReasonStepTimeout, beside("the step's timeout ran out", e)
 	case e.Code == 0 && e.OOM:
 		return job.StepSucceeded, "", "a process of this step was killed for memory, but the command succeeded"
 	case e.Code == 0:
 		return job.StepSucceeded, "", ""
 	case e.OOM:
 		return job.StepFailed, job.ReasonOOM, "a process of this step was killed for memory; ask for more with resources.memory"
+	case e.Unwatched:
+		return job.StepFailed, job.ReasonExit, "a process of this step, which runs as root, ended the supervisor that watches over it: a step must signal only what it has started"
+	case e.Pids:
+		return job.StepFailed, job.ReasonPids, "the box was at its limit of processes and threads while this step ran; ask for more with resources.pids"
 	case e.Error != "":
 		return job.StepFailed, job.ReasonExit, e.Error
 	}
 	return job.StepFailed, job.ReasonExit, ""
+}
+
+// beside adds to why a command was ended what else happened to it: it may be why the command took so long.
+func beside(why string, e container.Exit) string {
+	if e.OOM {
+		why += "; a process of it was killed for memory (resources.memory)"
+	}
+	if e.Pids {
+		why += "; the box was at its limit of processes and threads (resources.pids)"
+	}
+	return why
+}
+
+// adviseShell adds to the message of a script that did not start what to do about its shell.
+func adviseShell(s *job.Step, e container.Exit, message string) string {
+	if s.Kind() != job.KindRun || e.Error == "" || e.Code != codeNotFound || message != e.Error {
+		return message
+	}
+	if len(s.Shell) == 0 {
+		return "the image has no /bin/sh that works (" + e.Error + "): use command, which needs none, or name another shell with shell"
+	}
+	return e.Error + ": name a shell that the image has with shell, or use command, which needs none"
+}
+
+// codeNotFound is container.Exit's for a program that is missing.
+const codeNotFound = 127
+
+// statusOf is the status of a step that was interrupted by what makes the job end so.
+func statusOf(o job.Outcome) job.StepStatus {
+	switch o {
+	case job.Failed:
+		return job.StepFailed
+	case job.TimedOut:
+		return job.StepTimedOut
+	}
+	return job.StepErrored
 }
 
 // stepStopped says how a step counts that was ended from outside.

@@ -69,6 +69,9 @@ var reasonBySentinel = []struct {
 	{container.ErrImageAuth, job.ReasonImageAuth},
 	{container.ErrImagePull, job.ReasonImagePull},
 	{container.ErrEngineUnavailable, job.ReasonEngineUnavailable},
+	{container.ErrBoxOOM, job.ReasonOOM}, // these three come with ErrBoxLost
+	{container.ErrBoxEnded, job.ReasonExit},
+	{container.ErrStuck, job.ReasonStepTimeout},
 	{container.ErrBoxLost, job.ReasonBoxLost},
 	{container.ErrStopped, job.ReasonBoxLost},
 	{container.ErrNoSpace, job.ReasonDisk},

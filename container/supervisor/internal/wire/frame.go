@@ -8,7 +8,7 @@ import (
 )
 
 // protocolVersion is the version of the protocol. Both ends are built together, so they must be equal.
-const protocolVersion = 2
+const protocolVersion = 3
 
 // protocolName begins the first frame of each side.
 const protocolName = "slipway-box"

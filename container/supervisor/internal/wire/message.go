@@ -164,6 +164,8 @@ type Exit struct {
 	Leftovers     int
 	Output        int64
 	Cut           bool // the leftovers were ended while more output could come
+	Pids          bool // a fork was refused: the box was at its limit of processes
+	Unwatched     bool // the command ended its own step process
 }
 
 // Encode returns the payload of End.
@@ -182,6 +184,8 @@ func (x Exit) Encode() []byte {
 	e.Int(int64(x.Leftovers))
 	e.Int(x.Output)
 	e.Bool(x.Cut)
+	e.Bool(x.Pids)
+	e.Bool(x.Unwatched)
 	return e.B
 }
 
@@ -193,6 +197,7 @@ func DecodeExit(b []byte) (Exit, error) {
 		TimedOut: d.Bool(), Canceled: d.Bool(), OOM: d.Bool(),
 		CPU: time.Duration(d.Int()), Duration: time.Duration(d.Int()), MaxRSS: d.Int(),
 		Leftovers: int(d.Int()), Output: d.Int(), Cut: d.Bool(),
+		Pids: d.Bool(), Unwatched: d.Bool(),
 	}
 	return x, d.Err()
 }

@@ -34,6 +34,20 @@ func NewMux(w io.Writer) *Mux {
 func (m *Mux) Send(t Type, id uint32, payload []byte) error {
 	m.wmu.Lock()
 	defer m.wmu.Unlock()
+	return m.write(t, id, payload)
+}
+
+// TrySend writes one frame, unless another is being written: then it does nothing, and waits for nothing.
+func (m *Mux) TrySend(t Type, id uint32, payload []byte) error {
+	if !m.wmu.TryLock() {
+		return nil
+	}
+	defer m.wmu.Unlock()
+	return m.write(t, id, payload)
+}
+
+// write needs wmu.
+func (m *Mux) write(t Type, id uint32, payload []byte) error {
 	m.wbuf = AppendFrame(m.wbuf[:0], t, id, payload)
 	_, err := m.w.Write(m.wbuf)
 	if cap(m.wbuf) > MaxData+headerSize {

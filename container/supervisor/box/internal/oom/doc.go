@@ -1,5 +1,5 @@
 //go:build linux
 
-// Package oom is about the kernel's killer of processes when memory is short: whom it takes (Score), and
-// how often it has taken one (Counter).
+// Package oom says whom the kernel takes when memory is short. Of the processes of a box it takes a command's first, then
+// a step process, and process 1 last: the box survives what its commands do to its memory.
 package oom

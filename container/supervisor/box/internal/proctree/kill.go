@@ -32,6 +32,17 @@ func KillAs(root, uid int) []Process {
 	return all
 }
 
+// TerminateAs is Terminate for a tree whose processes belong to uid, in the way of KillAs.
+func TerminateAs(root, uid int) []Process {
+	if uid == 0 || unix.Geteuid() != 0 {
+		return Terminate(root)
+	}
+	signalUser(uid, unix.SIGSTOP)
+	all := Terminate(root)
+	signalUser(uid, unix.SIGCONT)
+	return all
+}
+
 // freezeTime bounds the stopping of a tree. A process inside a long system call stops only when the call returns.
 const freezeTime = time.Second
 
@@ -119,23 +130,19 @@ func (p Process) Send(sig unix.Signal) {
 // unusedUser is a user id that no job has: the ids of specs end at 2^31-1.
 const unusedUser = 1<<32 - 3
 
-// signalUser sends sig to every process of uid and to no other: kill(-1) reaches whatever its caller may
-// signal. It takes the user's identity on one thread for that.
+// signalUser sends sig to every process of uid and to no other: kill(-1) reaches whatever its caller may signal. It takes
+// the user's identity on one thread for that: on the caller's if the caller is locked to it, since beside a fork bomb
+// another one waits for its first turn on the processor.
 func signalUser(uid int, sig unix.Signal) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		runtime.LockOSThread() // if the identity can't be changed back, it stays locked, and the thread ends with the goroutine
-		if actAs(uid) != 0 {
-			runtime.UnlockOSThread()
-			return
-		}
-		_ = unix.Kill(-1, sig)
-		if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, 0, 0, 0); errno == 0 {
-			runtime.UnlockOSThread()
-		}
-	}()
-	<-done
+	runtime.LockOSThread() // if the identity can't be changed back, it stays locked, and the thread ends with the goroutine
+	if actAs(uid) != 0 {
+		runtime.UnlockOSThread()
+		return
+	}
+	_ = unix.Kill(-1, sig)
+	if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, 0, 0, 0); errno == 0 {
+		runtime.UnlockOSThread()
+	}
 }
 
 // actAs makes this thread act as uid. It takes it as its effective user only: a process may kill one whose real

@@ -148,7 +148,7 @@ func reaping() (stop func()) {
 			case <-end:
 				return
 			case <-time.After(time.Millisecond):
-				Reap()
+				Reap(func(int, syscall.WaitStatus) {})
 			}
 		}
 	}()
@@ -259,13 +259,13 @@ func init() {
 			return pid
 		}
 		pid := fork("sleep 600")
-		first := Reap()
+		first := Reap(func(int, syscall.WaitStatus) {})
 		_ = unix.Kill(pid, unix.SIGKILL)
-		for !Reap() {
+		for !Reap(func(int, syscall.WaitStatus) {}) {
 			<-time.After(time.Millisecond)
 		}
 		pid = fork("exit 3")
-		go ReapForever(nil) // nothing announces the end of the child
+		go ReapForever(nil, func(int, syscall.WaitStatus) {}) // nothing announces the end of the child
 		for deadline := time.Now().Add(eventually.Patience); ; <-time.After(10 * time.Millisecond) {
 			if _, ok := readProcess(pid, make([]byte, 1024)); !ok {
 				break
@@ -275,6 +275,6 @@ func init() {
 				break
 			}
 		}
-		_, _ = os.Stdout.WriteString(strconv.FormatBool(first) + " " + strconv.FormatBool(Reap()) + " collected\n")
+		_, _ = os.Stdout.WriteString(strconv.FormatBool(first) + " " + strconv.FormatBool(Reap(func(int, syscall.WaitStatus) {})) + " collected\n")
 	})
 }

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// ReapForever collects ended children. children announces them; a look every second finds one that was
-// not announced.
-func ReapForever(children <-chan os.Signal) {
+// ReapForever collects ended children, and tells note of each. children announces them; a look every second finds one
+// that was not announced.
+func ReapForever(children <-chan os.Signal, note Note) {
 	sweep := time.NewTicker(time.Second)
 	defer sweep.Stop()
 	for {
@@ -18,12 +18,15 @@ func ReapForever(children <-chan os.Signal) {
 		case <-children:
 		case <-sweep.C:
 		}
-		Reap()
+		Reap(note)
 	}
 }
 
-// Reap collects the children that have ended, and reports whether no child is left.
-func Reap() (none bool) {
+// Note is told how a child ended. It may be called from several goroutines at once.
+type Note func(pid int, status syscall.WaitStatus)
+
+// Reap collects the children that have ended, tells note of each, and reports whether no child is left.
+func Reap(note Note) (none bool) {
 	for {
 		var status syscall.WaitStatus
 		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil)
@@ -33,6 +36,8 @@ func Reap() (none bool) {
 			return true
 		case err != nil || pid <= 0:
 			return false
+		default:
+			note(pid, status)
 		}
 	}
 }

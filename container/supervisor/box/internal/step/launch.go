@@ -3,8 +3,10 @@
 package step
 
 import (
+	"bytes"
 	"errors"
 	"os"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -49,20 +51,53 @@ func launch(cmd wire.Command, fds []int) (pid, code int, reason string) {
 	case nil:
 		return pid, 0, ""
 	case syscall.ENOENT: // the file exists, so that its interpreter (first line) or its loader is missing
-		return 0, CodeNotFound, cmd.Args[0] + ": its interpreter was not found"
+		return 0, CodeNotFound, cmd.Args[0] + ": " + missing(Join(cmd.Dir, path), cmd)
+	case syscall.ENOEXEC:
+		return 0, CodeNotExecutable, cmd.Args[0] + ": neither a program for this machine nor a script: its first line does not name an interpreter (#!/bin/sh)"
 	default:
 		return 0, CodeNotExecutable, cmd.Args[0] + ": " + err.Error()
 	}
 }
 
+// missing says what a program that is there lacks to run.
+func missing(path string, cmd wire.Command) (text string) {
+	text = "its loader was not found: it is built for another C library than the image has"
+	_ = privs.AsUser(cmd.UID, cmd.GID, func() error {
+		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		head := make([]byte, maxFirstLine)
+		n, err := unix.Read(fd, head)
+		if err != nil {
+			return err
+		}
+		if line, ok := bytes.CutPrefix(head[:n], []byte("#!")); ok {
+			line, _, _ = bytes.Cut(line, []byte("\n"))
+			name, _, _ := bytes.Cut(bytes.Trim(line, " \t"), []byte(" "))
+			text = "its interpreter was not found: " + strconv.Quote(string(name)) + ", which its first line names"
+		}
+		return nil
+	})
+	return text
+}
+
+// maxFirstLine is how much of a script's first line the kernel reads.
+const maxFirstLine = 256
+
 // resolve checks the folder and finds the program, with the rights of the command's user.
 func resolve(cmd wire.Command) (path string, code int, reason string) {
 	var st unix.Stat_t
-	if err := unix.Stat(cmd.Dir, &st); err != nil {
-		return "", CodeNotExecutable, "working folder " + cmd.Dir + ": " + err.Error()
+	err := unix.Stat(cmd.Dir, &st)
+	if err == nil && st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		err = errNoFolder
 	}
-	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
-		return "", CodeNotExecutable, "working folder " + cmd.Dir + ": not a folder"
+	if err == nil {
+		err = unix.Stat(cmd.Dir+"/.", &st) // fails where the user may not enter: the kernel would blame the program for it
+	}
+	if err != nil {
+		return "", CodeNotExecutable, "working folder " + cmd.Dir + ": " + err.Error()
 	}
 	name := cmd.Args[0]
 	if strings.Contains(name, "/") {
@@ -103,7 +138,10 @@ func executable(path string) error {
 	return nil
 }
 
-var errNotExecutable = errors.New("permission denied")
+var (
+	errNotExecutable = errors.New("permission denied")
+	errNoFolder      = errors.New("not a folder")
+)
 
 // Join returns name as seen from dir. An absolute name stays as it is, an empty one is dir.
 func Join(dir, name string) string {

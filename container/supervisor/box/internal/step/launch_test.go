@@ -32,7 +32,6 @@ func programs(t *testing.T) string {
 	for name, mode := range map[string]os.FileMode{"bin/good": 0o755, "bin/plain": 0o644, "closed/hidden": 0o755} {
 		errs = append(errs, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"), mode))
 	}
-	errs = append(errs, os.WriteFile(filepath.Join(dir, "bin/orphaned"), []byte("#!/no/interpreter\n"), 0o755))
 	errs = append(errs, os.Chmod(filepath.Join(dir, "closed"), 0o700))
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
@@ -94,17 +93,59 @@ func TestResolveAsUser(t *testing.T) {
 	if code, reason := look("good", dir+"/closed:"+dir+"/bin"); code != 0 {
 		t.Errorf("a program behind a closed folder: got %d, %q; want it found", code, reason)
 	}
+	if code, reason := look("/bin/sh", ""); code != 0 {
+		t.Errorf("a program beside the folder: got %d, %q; want it found", code, reason)
+	}
+	own := dir
+	dir += "/closed"
+	if code, reason := look("/bin/sh", ""); code != CodeNotExecutable || !strings.Contains(reason, "working folder "+dir+": permission denied") {
+		t.Errorf("a folder that the user may not enter: got %d, %q; want the folder named, not the program", code, reason)
+	}
+	dir = own
 	if code, reason := look(dir+"/closed/hidden", ""); code != CodeNotExecutable || !strings.Contains(reason, "permission denied") {
 		t.Errorf("a closed path: got %d, %q; want permission denied", code, reason)
 	}
 }
 
+// withoutLoader is a program whose loader is missing, empty if this machine has none that could be made one.
+func withoutLoader(t *testing.T) string {
+	t.Helper()
+	b, err := os.ReadFile("/bin/sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := strings.Replace(string(b), "/ld-linux", "/no-linux", 1)
+	if changed == string(b) {
+		return ""
+	}
+	return changed
+}
+
 // launch does not start what it can't.
 func TestLaunchFails(t *testing.T) {
 	dir := programs(t)
-	own := wire.Command{Args: []string{dir + "/bin/orphaned"}, Dir: dir, UID: os.Geteuid(), GID: os.Getegid()}
-	if pid, code, reason := launch(own, []int{0, 1, 2}); pid != 0 || code != CodeNotFound || !strings.Contains(reason, "interpreter was not found") {
-		t.Errorf("a script without interpreter: got pid %d, code %d, %q; want 127 and the reason", pid, code, reason)
+	for _, tt := range []struct {
+		name, content string
+		code          int
+		want          string
+	}{
+		{"script", "#!/no/interpreter -x\n", CodeNotFound, `interpreter was not found: "/no/interpreter"`},
+		{"spaced", "#! /no/interpreter", CodeNotFound, `"/no/interpreter"`},
+		{"windows", "#!/bin/sh\r\necho x\r\n", CodeNotFound, `"/bin/sh\r"`},
+		{"text", "hello\n", CodeNotExecutable, "neither a program for this machine nor a script"},
+		{"dynamic", withoutLoader(t), CodeNotFound, "its loader was not found"},
+	} {
+		if tt.content == "" {
+			continue
+		}
+		path := filepath.Join(dir, "bin", tt.name)
+		if err := os.WriteFile(path, []byte(tt.content), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		own := wire.Command{Args: []string{"./bin/" + tt.name}, Dir: dir, UID: os.Geteuid(), GID: os.Getegid()}
+		if pid, code, reason := launch(own, []int{0, 1, 2}); pid != 0 || code != tt.code || !strings.Contains(reason, tt.want) {
+			t.Errorf("%s: got pid %d, code %d, %q; want %d, %q", tt.name, pid, code, reason, tt.code, tt.want)
+		}
 	}
 	if os.Geteuid() == 0 {
 		return

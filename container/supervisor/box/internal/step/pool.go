@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"slipway/container/supervisor/box/internal/oom"
 	"slipway/container/supervisor/box/internal/proctree"
 	"slipway/container/supervisor/internal/wire"
 )
@@ -23,14 +24,16 @@ const spares = 2
 // Pool starts step processes and keeps idle ones. A step process is idle only when its last command has
 // no process left. It is safe for concurrent use.
 type Pool struct {
+	score oom.Score // of this process
+
 	mu     sync.Mutex
 	idle   []*Proc
-	pids   map[int]bool
+	pids   map[int]*Proc
 	closed bool
 }
 
-// NewPool returns an empty pool.
-func NewPool() *Pool { return &Pool{pids: map[int]bool{}} }
+// NewPool returns an empty pool. score makes what is forked likelier to be killed for memory than this process.
+func NewPool(score oom.Score) *Pool { return &Pool{score: score, pids: map[int]*Proc{}} }
 
 // errClosed is why no step process starts any more.
 var errClosed = errors.New("the box ends")
@@ -63,7 +66,7 @@ func (p *Pool) Fill() {
 func (p *Pool) Give(s *Proc) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.idle) < spares {
+	if len(p.idle) < spares && p.pids[s.pid] == s {
 		p.idle = append(p.idle, s)
 		return
 	}
@@ -79,7 +82,9 @@ func (p *Pool) Drop(s *Proc) {
 
 // forget closes the socket, at which the process ends.
 func (p *Pool) forget(s *Proc) {
-	delete(p.pids, s.pid)
+	if p.pids[s.pid] == s {
+		delete(p.pids, s.pid)
+	}
 	_ = s.control.Close()
 }
 
@@ -96,7 +101,24 @@ func (p *Pool) Close() {
 func (p *Pool) Owns(pid int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.pids[pid]
+	return p.pids[pid] != nil
+}
+
+// Ended notes that a child of this process has ended: it may be a step process.
+func (p *Pool) Ended(pid int, status syscall.WaitStatus) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.pids[pid]
+	if s == nil {
+		return
+	}
+	s.status = status
+	close(s.ended)
+	delete(p.pids, pid) // the kernel may give the number to another process
+	if i := slices.Index(p.idle, s); i >= 0 {
+		p.idle = slices.Delete(p.idle, i, i+1)
+		_ = s.control.Close()
+	}
 }
 
 // spawn starts a step process. It inherits only its socket and stderr.
@@ -117,18 +139,20 @@ func (p *Pool) spawn() (*Proc, error) {
 	if os.Getpid() == 1 {
 		arg = ArgAlone
 	}
+	p.score.Raise()
 	pid, err := syscall.ForkExec("/proc/self/exe", []string{"box", arg}, &syscall.ProcAttr{
 		Files: []uintptr{uintptr(null), uintptr(null), 2, uintptr(pair[1])},
 		Sys:   &syscall.SysProcAttr{Setsid: true},
 	})
+	p.score.Restore()
 	_, _ = unix.Close(null), unix.Close(pair[1])
 	if err != nil {
 		_ = unix.Close(pair[0])
 		return nil, os.NewSyscallError("start step process", err)
 	}
 	_ = unix.SetNonblock(pair[0], true)
-	s := &Proc{pid: pid, control: os.NewFile(uintptr(pair[0]), "step")}
-	p.pids[pid] = true
+	s := &Proc{pid: pid, control: os.NewFile(uintptr(pair[0]), "step"), ended: make(chan struct{})}
+	p.pids[pid] = s
 	return s, nil
 }
 
@@ -136,6 +160,9 @@ func (p *Pool) spawn() (*Proc, error) {
 type Proc struct {
 	pid     int
 	control *os.File
+
+	ended  chan struct{} // closed when the process has been reaped
+	status syscall.WaitStatus
 }
 
 // Start hands over a command and the files that become its stdin, stdout and stderr. The caller keeps
@@ -180,6 +207,18 @@ func (s *Proc) Drained() { s.send(wire.EOF, nil) }
 func (s *Proc) Busy() bool {
 	list, err := proctree.Descendants(s.pid)
 	return err == nil && slices.ContainsFunc(list, proctree.Process.Busy)
+}
+
+// Fate waits for the end of a process that nobody here has ended, and returns how it ended. It gives up after limit.
+func (s *Proc) Fate(limit time.Duration) (status syscall.WaitStatus, known bool) {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-s.ended:
+		return s.status, true
+	case <-timer.C:
+		return 0, false
+	}
 }
 
 // Kill ends the process itself. The tree of its command becomes the box's children.

@@ -9,9 +9,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"slipway/test/eventually"
 )
 
 func TestPool(t *testing.T) {
@@ -50,6 +53,37 @@ func TestPool(t *testing.T) {
 	if r.Fill(); len(r.idle) != 0 {
 		t.Error("Fill of a closed pool has started a process")
 	}
+}
+
+// A spare process that has died is not handed out, nor one that died before it was given back, and its fate is known.
+func TestPoolOfTheDead(t *testing.T) {
+	r := setup(t)
+	spare, used := r.take(), r.take()
+	r.Give(spare)
+	killed := func(s *Proc) {
+		s.Kill()
+		var status unix.WaitStatus
+		if _, err := unix.Wait4(s.pid, &status, 0, nil); err != nil {
+			t.Fatal(err)
+		}
+		if _, known := s.Fate(0); known {
+			t.Error("the fate of a process is known before it was told")
+		}
+		r.Ended(s.pid, syscall.WaitStatus(status))
+		if got, known := s.Fate(eventually.Patience); !known || got.Signal() != unix.SIGKILL {
+			t.Errorf("Fate: got %v, %t; want the signal that ended it", got, known)
+		}
+	}
+	killed(spare)
+	killed(used)
+	r.Give(used)
+	if len(r.idle) != 0 || r.Owns(spare.pid) || r.Owns(used.pid) {
+		t.Errorf("got %d idle processes, want none: both are dead", len(r.idle))
+	}
+	if err := spare.Start(r.command("true"), [3]int{0, 1, 2}); err == nil {
+		t.Error("Start of a dead process: got no error")
+	}
+	r.Ended(os.Getpid(), 0) // another child than a step process
 }
 
 // Many at once: no exit is lost or mixed up.

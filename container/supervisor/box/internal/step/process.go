@@ -11,6 +11,7 @@ import (
 
 	"slipway/container/supervisor/box/internal/oom"
 	"slipway/container/supervisor/box/internal/privs"
+	"slipway/container/supervisor/box/internal/sched"
 )
 
 // Arguments with which the box starts its own program as a step process.
@@ -29,7 +30,7 @@ const sweep = time.Second
 // the fork. The leader dies with the thread that forked it (Pdeathsig), which must therefore be one that
 // lives as long as the process.
 func Run(alone bool) error {
-	score := oom.OpenScore() // before Shield: afterwards an unprivileged process may not open it
+	score := oom.OpenStepScore() // before Shield: afterwards an unprivileged process may not open it
 	runtime.LockOSThread()
 	children, err := privs.Shield()
 	if err != nil {
@@ -37,6 +38,7 @@ func Run(alone bool) error {
 	}
 	unix.Umask(0o022)
 	privs.WarmThreads(3)
+	sched.Prompt()
 	ended, err := pipeOf(children)
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"slipway/container/supervisor/box/internal/boxtest"
+	"slipway/container/supervisor/box/internal/oom"
 	"slipway/container/supervisor/internal/wire"
 	"slipway/test/eventually"
 )
@@ -35,7 +36,7 @@ type rig struct {
 func setup(t *testing.T) *rig {
 	t.Helper()
 	boxtest.NeedsShield(t)
-	r := &rig{Pool: NewPool(), t: t, mark: boxtest.Mark(t), dir: t.TempDir()}
+	r := &rig{Pool: NewPool(oom.OpenScore()), t: t, mark: boxtest.Mark(t), dir: t.TempDir()}
 	t.Cleanup(func() {
 		for _, s := range r.idle {
 			r.Drop(s)

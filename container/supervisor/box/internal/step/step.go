@@ -183,7 +183,14 @@ func (s *step) terminate(grace time.Duration) {
 	}
 	s.state = terming
 	s.due = time.Now().Add(grace)
-	s.note(proctree.Terminate(os.Getpid()))
+	s.note(s.terminateTree())
+}
+
+func (s *step) terminateTree() []proctree.Process {
+	if s.alone {
+		return proctree.TerminateAs(os.Getpid(), s.cmd.UID)
+	}
+	return proctree.Terminate(os.Getpid())
 }
 
 // slay kills what is there now, and sets the deadline for the next round.

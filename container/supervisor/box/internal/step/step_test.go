@@ -284,18 +284,19 @@ func TestMalformedOrder(t *testing.T) {
 	r.Drop(proc)
 }
 
-// A command is likelier to be killed for memory than its step process.
+// When memory is short the kernel takes a command before its step process, and that before this process.
 func TestOOMScore(t *testing.T) {
 	r := setup(t)
 	proc := r.take()
-	before := score(t, "self") // the step process has inherited it
+	own := score(t, "self")
 	s := r.start(proc, r.command("cat /proc/self/oom_score_adj"))
 	s.end()
 	after := score(t, strconv.Itoa(proc.pid)) // its fork has long returned
 	r.Drop(proc)
 	command, err := strconv.Atoi(strings.TrimSpace(s.output()))
-	if err != nil || command != min(before+300, 1000) || after != before {
-		t.Errorf("got %q for the command and %d for the step process after it; want 300 more than %d, and %d", s.output(), after, before, before)
+	if err != nil || after != min(own+200, 1000) || command != min(after+300, 1000) || score(t, "self") != own {
+		t.Errorf("got %d for this process, %d for the step process after its command, %q for the command; want %d, 200 more, and 300 more again",
+			score(t, "self"), after, s.output(), own)
 	}
 }
 

@@ -14,32 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"slipway/container/supervisor/box/internal/boxtest"
+	"slipway/container/supervisor/box/internal/cgroup"
 	"slipway/test/eventually"
 )
-
-func TestCounterOfFile(t *testing.T) {
-	dir := t.TempDir()
-	missing, other, events := filepath.Join(dir, "no"), filepath.Join(dir, "other"), filepath.Join(dir, "events")
-	write := func(path, text string) {
-		t.Helper()
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write(other, "under_oom 0\n")
-	write(events, "oom 2\noom_kill 2\n")
-	c := openFirst([]string{missing, other, events})
-	if got := c.Count(); got != 2 {
-		t.Errorf("Count: got %d, want 2: of the first file that has the line", got)
-	}
-	write(events, "oom 4\noom_kill 3\n")
-	if got := c.Count(); got != 3 {
-		t.Errorf("Count after another kill: got %d, want 3", got)
-	}
-	if got := openFirst([]string{missing, other}).Count(); got != 0 {
-		t.Errorf("Count without a counter: got %d, want 0", got)
-	}
-}
 
 // memoryCgroup makes a cgroup with a limit of memory, and returns how to run a command in it. It skips t where
 // that is not possible.
@@ -74,7 +51,7 @@ func memoryCgroup(t *testing.T, limit int) func(*exec.Cmd) {
 func init() {
 	// A process whose child takes too much memory. It prints the counter before and after.
 	boxtest.Role("hungry", func() {
-		c, s := OpenCounter(), OpenScore()
+		c, s := cgroup.OpenKills(), OpenStepScore()
 		before := c.Count()
 		s.Raise()
 		err := exec.Command("/bin/sh", "-c", "x=$(head -c 200000000 /dev/zero | tr '\\0' x); echo ${#x}").Run()
@@ -82,7 +59,7 @@ func init() {
 		fmt.Println(before, c.Count() > before, err != nil)
 	})
 	boxtest.Role("score", func() {
-		s := OpenScore()
+		s := OpenStepScore()
 		own := adj()
 		s.Raise()
 		out, _ := exec.Command("cat", "/proc/self/oom_score_adj").Output()
@@ -97,7 +74,7 @@ func adj() string {
 }
 
 // In a cgroup with a limit the kernel kills the command, counts it, and spares the process that runs it.
-func TestCounterOfCgroup(t *testing.T) {
+func TestCommandIsTaken(t *testing.T) {
 	if got, want := boxtest.Output(t, "hungry", memoryCgroup(t, 64<<20)), "0 true true\n"; got != want {
 		t.Errorf("got %q, want %q: nothing counted before, a kill after, a failed command", got, want)
 	}
@@ -110,7 +87,7 @@ func TestScore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{got[0], strconv.Itoa(min(own+commandScore, 1000)), got[0]}; strings.Join(got, " ") != strings.Join(want, " ") {
+	if want := []string{got[0], strconv.Itoa(min(own+commandScore, maxScore)), got[0]}; strings.Join(got, " ") != strings.Join(want, " ") {
 		t.Errorf("score of the process, its child, and itself afterwards: got %v, want %v", got, want)
 	}
 }
@@ -121,7 +98,7 @@ func TestScoreAtTheBound(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	Score{file, 900}.Raise()
+	newScore(file, 900, stepScore).Raise()
 	if b, _ := os.ReadFile(file.Name()); string(b) != "1000" {
 		t.Errorf("raised from 900: got %q, want 1000, the kernel's bound", b)
 	}
