@@ -77,11 +77,15 @@ func (f listFlags) query(now time.Time) (q job.ListQuery, err error) {
 	return q, nil
 }
 
-func parseStates(words []string) ([]job.State, error) {
-	known := []job.State{
+func knownStates() []job.State {
+	return []job.State{
 		job.StateScheduled, job.StateQueued, job.StateRunning, job.StateDone,
 		job.StateFailed, job.StateTimedOut, job.StateCanceled, job.StateErrored,
 	}
+}
+
+func parseStates(words []string) ([]job.State, error) {
+	known := knownStates()
 	var out []job.State
 	for _, w := range words {
 		s := job.State(w)

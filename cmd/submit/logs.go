@@ -67,7 +67,11 @@ func newLogs(a *app) *cobra.Command {
 		if f.tail < -1 {
 			return exit.Usagef("--tail %d: must be 0 or more, or -1 for all", f.tail)
 		}
-		readStore, err := f.store(cmd, a.sys.Environ)
+		environ, err := a.environ()
+		if err != nil {
+			return err
+		}
+		readStore, err := f.store(cmd, environ)
 		if err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"slipway/cmd/internal/cli"
+	"slipway/cmd/internal/contexts"
 	"slipway/cmd/internal/exit"
 	"slipway/cmd/internal/sanitize"
 	"slipway/cmd/internal/settings"
@@ -19,6 +20,8 @@ type app struct {
 	sys  cli.System
 	nats cli.NATS
 	set  *settings.Set
+	// context is the flag --context.
+	context string
 	// connect opens the queue. Tests put an in-memory one here.
 	connect func(ctx context.Context, n cli.NATS) (job.Client, func(), error)
 }
@@ -39,7 +42,8 @@ A job is a YAML or JSON file; docs/job.md explains its fields, submit schema pri
 JSON Schema, and submit validate checks one. Where a FILE is asked for, - is stdin.
 
 Every flag that says where the queue is can be a variable instead:
---nats-url is SLIPWAY_NATS_URL, and so on. Flags win.`
+--nats-url is SLIPWAY_NATS_URL, and so on. Flags win over variables, and these over
+submit context, which remembers where queues are.`
 
 const rootExample = `  submit run hello.yaml                    submit, follow live, exit with the job's outcome
   id=$(submit create hello.yaml)           submit only
@@ -56,11 +60,13 @@ func newRoot(a *app) *cobra.Command {
 	}
 	a.set = settings.New(root.PersistentFlags())
 	a.nats.Register(a.set)
+	root.PersistentFlags().StringVar(&a.context, "context", "", "use the settings of this `context`, in place of the one in use (SLIPWAY_CONTEXT)")
 	root.AddCommand(
 		newRun(a), newCreate(a), newStatus(a), newList(a), newLogs(a), newResult(a), newCancel(a),
-		newDead(a), newValidate(a), newSchema(),
+		newDead(a), newContext(a), newValidate(a), newSchema(),
 	)
 	cli.AddVersion(root)
+	completion{a}.add(root)
 	return root
 }
 
@@ -73,11 +79,15 @@ func (a *app) withClient(cmd *cobra.Command, do func(ctx context.Context, c job.
 
 // open opens the queue for the time of do.
 func (a *app) open(ctx context.Context, do func(c job.Client) error) error {
-	if err := a.set.Resolve(a.sys.Environ, "", nil); err != nil {
+	environ, err := a.environ()
+	if err != nil {
+		return err
+	}
+	if err := a.set.Resolve(environ, "", nil); err != nil {
 		return exit.UsageError(err)
 	}
 	for _, v := range a.set.UnknownEnv(a.sys.Environ) {
-		if v.Meant != "" { // any other one may be a worker's on the same machine
+		if v.Meant != "" && v.Name != contexts.Variable && v.Name != queueVariable { // any other one may be a worker's on the same machine
 			fmt.Fprintln(a.sys.Err, sanitize.Line(v.String()))
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"slipway/cmd/internal/cli"
 	"slipway/cmd/internal/display"
 	"slipway/cmd/internal/exit"
+	"slipway/cmd/internal/settings"
 	"slipway/cmd/internal/watch"
 	"slipway/internal/hint"
 	"slipway/job"
@@ -52,11 +53,21 @@ func newRun(a *app) *cobra.Command {
 	return cmd
 }
 
+// queueVariable names the queue of jobs that name none. A context has it as the setting queue.
+const queueVariable = settings.EnvPrefix + "QUEUE"
+
 // prepare reads a job and makes it ready to be submitted.
 func (a *app) prepare(file string, o *cli.Overrides) (*job.Job, error) {
 	j, err := a.sys.ReadJob(file)
 	if err != nil {
 		return nil, err
+	}
+	if j.Queue == "" {
+		environ, err := a.environ()
+		if err != nil {
+			return nil, err
+		}
+		j.Queue, _ = settings.Env(environ, queueVariable)
 	}
 	return j, o.Apply(j, time.Now())
 }
@@ -73,7 +84,7 @@ func (a *app) run(ctx context.Context, j *job.Job, p display.Printer) error {
 		p.Submitted(j)
 		if known {
 			p.Note("a job of this id was submitted before; following that one")
-		} else if remark := unserved(ctx, c, j); remark != "" {
+		} else if remark := unserved(ctx, c, j.Queue); remark != "" {
 			p.Note("%s", remark)
 		}
 		seen := &holes{Printer: p}
@@ -150,7 +161,7 @@ With --output json it prints {"kind":"submitted","job_id":…,"name":…,"queue"
 			}
 			if known {
 				fmt.Fprintln(a.sys.Err, "a job of this id was submitted before")
-			} else if remark := unserved(ctx, c, j); remark != "" {
+			} else if remark := unserved(ctx, c, j.Queue); remark != "" {
 				fmt.Fprintln(a.sys.Err, remark)
 			}
 			if *output == cli.JSON {

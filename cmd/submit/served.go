@@ -17,23 +17,29 @@ const servedTime = 2 * time.Second
 
 // unserved is a remark about a job whose queue no living worker serves, empty if one does: a mistyped queue is accepted like any
 // other, and waits for ever. A queue that can't tell its workers gets no remark.
-func unserved(ctx context.Context, c job.Client, j *job.Job) string {
+func unserved(ctx context.Context, c job.Client, queue string) string {
+	ctx, cancel := context.WithTimeout(ctx, servedTime)
+	defer cancel()
+	queues, ok := served(ctx, c)
+	queue = cmp.Or(queue, job.DefaultQueue)
+	switch {
+	case !ok || slices.Contains(queues, queue):
+		return ""
+	case len(queues) == 0:
+		return fmt.Sprintf("no worker is alive at the moment: the job waits in queue %s", queue)
+	}
+	return fmt.Sprintf("no living worker serves queue %s, in which the job waits (served: %s)%s",
+		queue, strings.Join(queues, ", "), suggest.DidYouMean(suggest.Nearest(queue, queues)))
+}
+
+// served lists the queues that living workers serve. Not ok: the queue can't tell.
+func served(ctx context.Context, c job.Client) (queues []string, ok bool) {
 	workers, ok := c.(interface {
 		Served(ctx context.Context) ([]string, error)
 	})
 	if !ok {
-		return ""
+		return nil, false
 	}
-	ctx, cancel := context.WithTimeout(ctx, servedTime)
-	defer cancel()
-	served, err := workers.Served(ctx)
-	queue := cmp.Or(j.Queue, job.DefaultQueue)
-	switch {
-	case err != nil || slices.Contains(served, queue):
-		return ""
-	case len(served) == 0:
-		return fmt.Sprintf("no worker is alive at the moment: the job waits in queue %s", queue)
-	}
-	return fmt.Sprintf("no living worker serves queue %s, in which the job waits (served: %s)%s",
-		queue, strings.Join(served, ", "), suggest.DidYouMean(suggest.Nearest(queue, served)))
+	queues, err := workers.Served(ctx)
+	return queues, err == nil
 }

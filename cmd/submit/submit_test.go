@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // TestHelp pins the help of every command: it is the interface.
 func TestHelp(t *testing.T) {
 	b := setup(t)
-	for _, cmd := range []string{"", "run", "create", "status", "list", "logs", "result", "cancel", "dead", "validate", "schema"} {
+	for _, cmd := range []string{"", "run", "create", "status", "list", "logs", "result", "cancel", "dead", "context", "validate", "schema"} {
 		out, _, code := b.run(append(strings.Fields(cmd), "--help")...)
 		if code != 0 {
 			t.Errorf("%s --help: exit code %d", cmd, code)

@@ -56,6 +56,9 @@ func (s *Setting) Usage() string { return s.flag.Usage }
 // DefaultText is the default as a flag's help writes it. Empty: none, or none that is the same everywhere.
 func (s *Setting) DefaultText() string { return s.flag.DefValue }
 
+// Value is the value as a text, secrets and all.
+func (s *Setting) Value() string { return s.flag.Value.String() }
+
 // Source says where the value came from: FromFlag, FromEnv, FromFile or FromDefault, the latter three with detail.
 func (s *Setting) Source() string { return s.source }
 
