@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -39,6 +40,7 @@ type bundle struct {
 	nats     string // id of its container
 	natsURL  string
 	endpoint string
+	engine   string   // DOCKER_HOST of the workers; empty: the caller's
 	bin      string   // folder of the built binaries
 	workers  []string // names of those that were started: by them the test knows its own boxes
 	root     string   // of the repository
@@ -120,7 +122,7 @@ func freePort(t *testing.T) string {
 // env is the environment of every program that a test starts: nothing of the caller's but PATH and HOME.
 func (b *bundle) env() []string {
 	return []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "DOCKER_HOST=" + os.Getenv("DOCKER_HOST"),
+		"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "DOCKER_HOST=" + cmp.Or(b.engine, os.Getenv("DOCKER_HOST")),
 		"SLIPWAY_NATS_URL=" + b.natsURL,
 		"SLIPWAY_S3_ENDPOINT=" + b.endpoint, "SLIPWAY_S3_BUCKET=" + bucket, "SLIPWAY_S3_CREATE_BUCKET=true",
 		"SLIPWAY_S3_ACCESS_KEY=" + accessKey, "SLIPWAY_S3_SECRET_KEY=" + secretKey,
@@ -140,6 +142,17 @@ type worker struct {
 // startWorker starts `worker serve` and waits until it is ready.
 func (b *bundle) startWorker(t *testing.T, name string, args ...string) *worker {
 	t.Helper()
+	w := b.launch(t, name, args...)
+	eventually.True(t, 60*time.Second, "worker "+w.name+" is ready", func() bool { return w.ready() || w.hasEnded() })
+	if w.hasEnded() {
+		t.Fatalf("worker %s ended at start:\n%s", w.name, w.log)
+	}
+	return w
+}
+
+// launch starts `worker serve`.
+func (b *bundle) launch(t *testing.T, name string, args ...string) *worker {
+	t.Helper()
 	addr := "127.0.0.1:" + freePort(t)
 	name += "-" + b.natsURL[strings.LastIndex(b.natsURL, ":")+1:] // other tests may run on the same engine
 	b.workers = append(b.workers, name)
@@ -152,10 +165,6 @@ func (b *bundle) startWorker(t *testing.T, name string, args ...string) *worker 
 	}
 	go func() { _ = w.cmd.Wait(); close(w.ended) }()
 	t.Cleanup(w.stop)
-	eventually.True(t, 60*time.Second, "worker "+name+" is ready", func() bool { return w.ready() || w.hasEnded() })
-	if w.hasEnded() {
-		t.Fatalf("worker %s ended at start:\n%s", name, w.log)
-	}
 	return w
 }
 
