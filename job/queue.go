@@ -16,7 +16,8 @@ var (
 	ErrNotFound = errors.New("job not found")
 	// ErrExists: this very job was accepted before, perhaps for another time (not_before). Submitting again was harmless.
 	ErrExists = errors.New("job exists")
-	// ErrFull: the queue refuses new jobs until some are done. Try later.
+	// ErrFull: there is no room for what was to be written: the queue is at one of its limits, or its server's store is. It is
+	// certain that nothing was written. The error says what is full and what to do; the same call works once there is room.
 	ErrFull = errors.New("queue is full")
 	// ErrUnavailable: the queue's server does not answer. Whether the call took effect is unknown; all calls may be repeated.
 	ErrUnavailable = errors.New("queue unavailable")
@@ -71,13 +72,15 @@ type Lease interface {
 	// JobID, Generation, Queue, Attempt, Fence, Worker and SubmittedAt are filled in.
 	// If a cancel won against it the job's result is canceled, and Commit returns the result that stands.
 	// ErrLeaseLost if another holder decided or owns the job.
-	// ErrUnavailable if ctx ended first; the lease is then left to expire.
+	// A queue without room is waited for as long as ctx lasts; the holder goes on to call Extend meanwhile.
+	// ErrUnavailable, or ErrFull, if ctx ended first; the lease is then left to expire. A queue that keeps an outbox commits
+	// the result later, unless another attempt owns the job by then.
 	Commit(ctx context.Context, r *Result) (*Result, error)
 
 	// Requeue gives the job back, to be tried again after delay, and charges
 	// class: ClassJob, ClassInfra or ClassShutdown. The last failure is kept in the
 	// record for people to see. If a user asked for the job's end meanwhile, it is
-	// decided as canceled instead; the same goes for Release.
+	// decided as canceled instead; the same goes for Release. Both wait for room as Commit does.
 	Requeue(ctx context.Context, class Class, delay time.Duration, why Failure) error
 
 	// Release gives the job back at once and at no cost: the worker stops.
@@ -166,15 +169,15 @@ func (t Timing) Validate() error {
 
 // Client is the producer's and the reader's side of a queue. It is safe for concurrent use.
 //
-// All methods may return ErrUnavailable and ErrNotSetUp. Every method that takes an id, except Submit, returns ErrNotFound if
-// nothing is known of the job, or if the job has no dead letter and the method is about that. Status, Result, Follow, Cancel,
+// All methods may return ErrUnavailable and ErrNotSetUp, and those that write, ErrFull. Every method that takes an id, except
+// Submit, returns ErrNotFound if nothing is known of the job, or if the job has no dead letter and the method is about that. Status, Result, Follow, Cancel,
 // RequeueDead and DropDead return ErrUnreadable if what they need of the job can't be decoded. Result and Follow, which wait,
 // return context.Cause(ctx) when ctx ends.
 type Client interface {
 	// Submit puts the encoded job of a validated spec into its queue: one write,
 	// accepted once it returns nil or ErrExists, harmless to repeat. The job must
-	// have an ID, which NewID makes, and a priority that there is, or none. ErrFull when the queue refuses new jobs. ErrOtherJob if another job was submitted
-	// under this ID, as long as the queue remembers it.
+	// have an ID, which NewID makes, and a priority that there is, or none. ErrFull when the queue refuses new jobs: this one
+	// was not accepted. ErrOtherJob if another job was submitted under this ID, as long as the queue remembers it.
 	Submit(ctx context.Context, j *Job) error
 	// Status tells where a job stands.
 	Status(ctx context.Context, id ID) (Status, error)

@@ -53,16 +53,31 @@ func (a *attempt) budgets() budgets {
 	return b
 }
 
-// settleCtx bounds what is said to the queue. It ends when the lease is lost,
-// but not because the worker stops.
+// settleCtx bounds what is said to the queue. It lasts as long as the queue confirms the lease: a queue that has no room for
+// the result gets some, and to run a finished job again costs more than a slot that waits. A worker that stops gives the
+// call a last CleanupTimeout, or AckWait if that is more.
 func (a *attempt) settleCtx() (context.Context, context.CancelFunc) {
-	ctx, cancel := a.worker.bounded(a.hold.ctx, max(a.worker.cfg.CleanupTimeout, a.worker.cfg.Timing.AckWait), killSettle)
-	stop := context.AfterFunc(a.hold.ctx, func() {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(a.hold.ctx))
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		select {
+		case <-ctx.Done():
+			return
+		case <-a.hold.ctx.Done():
+		}
 		if a.hold.lost() {
+			cancel()
+			return
+		}
+		last, done := a.worker.bounded(ctx, max(a.worker.cfg.CleanupTimeout, a.worker.cfg.Timing.AckWait), killSettle)
+		defer done()
+		select {
+		case <-ctx.Done():
+		case <-last.Done():
 			cancel()
 		}
 	})
-	return ctx, func() { stop(); cancel() }
+	return ctx, func() { cancel(); watch.Wait() }
 }
 
 // commit makes v the job's result.

@@ -101,24 +101,65 @@ func TestSettle_OutlivesTheWorker(t *testing.T) {
 	})
 }
 
-// TestSettle_Bounded: a queue that answers no commit keeps a slot no longer than CleanupTimeout or AckWait.
+// TestSettle_WaitsWithTheLease: a queue that has no room for a result is waited for as long as it confirms the lease, with
+// the box gone. The job is not run again.
+func TestSettle_WaitsWithTheLease(t *testing.T) {
+	t.Parallel()
+	scenario(t, func(b *bundle) {
+		l := newLease(b, jobOf(run("say a")))
+		l.commit = waitFor(time.Hour)
+		b.start()
+		b.queue.leases <- l
+		pass(30 * time.Minute)
+		if got := b.boxes.alive(); got != 0 {
+			t.Errorf("got %d boxes while the result waits, want 0", got)
+		}
+		b.wait(l)
+		b.want(l, job.Succeeded, "")
+	})
+}
+
+// TestSettle_EndsWithTheLease: no result is offered any more once the queue confirms the lease no longer.
+func TestSettle_EndsWithTheLease(t *testing.T) {
+	t.Parallel()
+	scenario(t, func(b *bundle) {
+		b.cfg.Slots = 1
+		l := newLease(b, jobOf(run("say a")))
+		l.commit = waitFor(time.Hour)
+		l.extend = func(context.Context) error { return errOdd }
+		b.start()
+		b.queue.leases <- l
+		next := b.put(jobOf(run("say b")))
+		b.wait(next)
+		r := b.want(next, job.Succeeded, "")
+		l.untouched()
+		if got := r.Steps[0].StartedAt.Sub(l.delivery.SubmittedAt) - 3*time.Second; got != job.DefaultTiming().Lease {
+			t.Errorf("the slot was free after %s, want %s", got, job.DefaultTiming().Lease)
+		}
+		if b.seen.get("fenced") != 1 {
+			t.Errorf("got %v, want a lease that the worker gave up", b.seen.count)
+		}
+	})
+}
+
+// TestSettle_Bounded: a queue that answers no commit holds a worker that stops up for CleanupTimeout or AckWait, no longer.
 func TestSettle_Bounded(t *testing.T) {
 	t.Parallel()
 	for cleanup, want := range map[time.Duration]time.Duration{time.Second: time.Minute, 5 * time.Minute: 5 * time.Minute} {
 		t.Run(cleanup.String(), func(t *testing.T) {
 			t.Parallel()
 			scenario(t, func(b *bundle) {
-				b.cfg.CleanupTimeout, b.cfg.Slots = cleanup, 1
+				b.cfg.CleanupTimeout, b.cfg.SoftStop = cleanup, -1
 				l := newLease(b, jobOf(run("say a")))
 				l.commit = waitFor(time.Hour)
 				b.start()
 				b.queue.leases <- l
-				next := b.put(jobOf(run("say b")))
-				b.wait(next)
-				r := b.want(next, job.Succeeded, "")
+				pass(30 * time.Minute)
+				began := time.Now()
+				b.halt()
 				l.untouched()
-				if got := r.Steps[0].StartedAt.Sub(l.delivery.SubmittedAt) - 3*time.Second; got != want {
-					t.Errorf("the slot was free after %s, want %s", got, want)
+				if got := time.Since(began); got != want {
+					t.Errorf("the worker stopped after %s, want %s", got, want)
 				}
 			})
 		})

@@ -153,7 +153,7 @@ func (c *Consumer) claim(e *entry) *Lease {
 	s := &e.status
 	if s.State == job.StateRunning {
 		s.Counts.Crash++
-		s.LastFailure = &job.Failure{Outcome: job.Errored, Reason: job.ReasonLeaseLost, Message: "worker " + s.Worker + " died or hung"}
+		s.LastFailure = &job.Failure{Outcome: job.Errored, Reason: job.ReasonLeaseLost, Message: "worker " + s.Worker + " died"}
 	}
 	switch {
 	case e.cancel != 0:
@@ -161,7 +161,7 @@ func (c *Consumer) claim(e *entry) *Lease {
 		return nil
 	case s.Counts.Crash > c.q.cfg.CrashBudget:
 		s.Fence++
-		c.q.decide(e, &job.Result{Outcome: job.Errored, Reason: job.ReasonCrashBudget, Message: fmt.Sprintf("%d workers died or hung while they ran this job", s.Counts.Crash)})
+		c.q.decide(e, &job.Result{Outcome: job.Errored, Reason: job.ReasonCrashBudget, Message: fmt.Sprintf("%d workers died while they ran this job", s.Counts.Crash)})
 		return nil
 	}
 	s.State, s.Worker, s.StartedAt = job.StateRunning, c.worker, time.Now()

@@ -19,7 +19,7 @@ func (c *Client) Cancel(ctx context.Context, id job.ID, mode job.CancelMode) (jo
 	}
 	state, err := c.cancel(ctx, id, mode)
 	if err != nil {
-		return "", fmt.Errorf("cancel job %s: %w", id, err)
+		return "", fmt.Errorf("cancel job %s: %w", id, c.q.rooms.explain(ctx, err))
 	}
 	return state, nil
 }

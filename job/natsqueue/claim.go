@@ -8,7 +8,9 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"slipway/internal/pause"
 	"slipway/job"
+	"slipway/job/natsqueue/internal/jsconn"
 )
 
 // stopTime is how long Next waits after the end of its context for a claim that is under way. Mostly the claim has been
@@ -48,7 +50,12 @@ func (k *Consumer) tryClaim(ctx context.Context, msg jetstream.Msg, claimed chan
 	l, err := k.claim(ctx, msg)
 	if err != nil {
 		// The token comes again by itself; the worker that gets it then tries anew.
-		k.q.cfg.OnError(err)
+		k.q.cfg.OnError(k.q.rooms.explain(ctx, err))
+	}
+	if jsconn.IsFull(err) {
+		// Without this pause a free slot would try one waiting job after the other. It was charged for nothing.
+		k.fetch.giveBackLater(ctx, msg, fullDelay)
+		pause.For(ctx, fullDelay)
 	}
 	if l == nil {
 		return
@@ -156,6 +163,7 @@ func (k *Consumer) contend(ctx context.Context, t token, msg jetstream.Msg, bega
 		delay time.Duration
 		fault error
 		fence uint64
+		boot  string
 	)
 	own := t.record()
 	v, err = k.q.records.change(ctx, t.id, v, func(rec *record) *record {
@@ -169,10 +177,10 @@ func (k *Consumer) contend(ctx context.Context, t token, msg jetstream.Msg, bega
 		var next *record
 		what, next, delay, fault = k.judge(ctx, t.id, rec)
 		if next != nil {
-			fence = next.Fence
+			fence, boot = next.Fence, next.Boot
 		}
 		return next
-	}, func(rec *record) bool { return rec.Fence == fence && rec.Boot == k.boot })
+	}, func(rec *record) bool { return rec.Fence == fence && rec.Boot == boot })
 	switch {
 	case err != nil:
 		return nil, err
@@ -199,79 +207,34 @@ func (k *Consumer) judge(ctx context.Context, id job.ID, rec *record) (action, *
 	if rec.State.Final() {
 		return actionSettle, nil, 0, nil
 	}
+	owner := ownerGone
 	if rec.State == job.StateRunning {
-		alive, err := k.ownerAlive(ctx, id, rec)
-		if err != nil {
+		var err error
+		if owner, err = k.owner(ctx, id, rec); err != nil {
 			return actionPostpone, nil, 0, err
 		}
-		if alive {
+		if owner == ownerWorks {
 			return actionPostpone, nil, k.q.cfg.Timing.AckWait / 2, nil
+		}
+		// The job need not run again if this worker keeps its result, of this process or of one before.
+		if kept := k.outbox.of(id, rec); kept != nil {
+			next := *rec
+			if err := k.q.decisions.deliver(kept, &next); err != nil {
+				return actionPostpone, nil, 0, err
+			}
+			return actionConclude, &next, 0, nil
 		}
 	} else if rest := time.Until(rec.NotBefore); rest > 0 && rec.Cancel == 0 {
 		return actionPostpone, nil, rest + time.Millisecond, nil
 	}
-	next := k.inherit(rec)
-	if err := k.exhausted(id, next); err != nil {
+	next := k.inherit(rec, owner)
+	if err := exhausted(k.q.decisions, k.q.cfg.CrashBudget, id, next); err != nil {
 		return actionPostpone, nil, 0, err
 	}
 	if next.State.Final() {
 		return actionConclude, next, 0, nil
 	}
 	return actionTake, next, 0, nil
-}
-
-// ownerAlive reports whether the owner of rec lives, and works on this very claim.
-func (k *Consumer) ownerAlive(ctx context.Context, id job.ID, rec *record) (bool, error) {
-	if rec.Owner == k.cfg.Worker {
-		// A living lease of this process would have adopted the token, and reserve admits one claim at a time. The boxes of
-		// the process before may outlive it for a while.
-		return rec.Boot != k.boot && time.Since(k.presence.tookOver) < k.q.cfg.Timing.DeadMan, nil
-	}
-	// A server that was away delivers the tokens in work again, and has lost the entries of the living workers. Until a
-	// lease has passed, the owner may be as alive as this worker.
-	if k.q.js.ReconnectedWithin(k.q.cfg.Timing.Lease) {
-		return true, nil
-	}
-	w, _, err := k.q.workers.get(ctx, rec.Owner)
-	if err != nil || w == nil || w.Boot != rec.Boot {
-		return false, err
-	}
-	// A claim of a moment ago may not stand in the worker's entry yet.
-	return w.runs(id, rec.Fence) || time.Since(rec.StartedAt).Abs() < k.q.cfg.Timing.Lease, nil
-}
-
-// inherit makes the record that this worker would own.
-func (k *Consumer) inherit(rec *record) *record {
-	next := *rec
-	if rec.State == job.StateRunning {
-		if rec.Owner == k.cfg.Worker && rec.Boot == k.boot {
-			next.Counts.Infra++ // this worker's own lease, which was lost because no confirmation came
-			next.LastFailure = &job.Failure{Outcome: job.Errored, Reason: job.ReasonLeaseLost, Message: "worker " + rec.Owner + " lost its lease"}
-		} else {
-			next.Counts.Crash++
-			next.LastFailure = &job.Failure{Outcome: job.Errored, Reason: job.ReasonLeaseLost, Message: "worker " + rec.Owner + " died or hung"}
-		}
-	}
-	next.State, next.Owner, next.Boot = job.StateRunning, k.cfg.Worker, k.boot
-	next.Fence++
-	next.Attempt++
-	next.StartedAt = time.Now().UTC()
-	return &next
-}
-
-// exhausted decides next at once if nobody should run it again: a user asked for
-// its end, or it killed too many workers.
-func (k *Consumer) exhausted(id job.ID, next *record) error {
-	r := &job.Result{Version: job.Version, Outcome: job.Canceled, Reason: job.ReasonCanceledByUser, Message: "canceled by a user before it ran again"}
-	if next.Cancel == 0 {
-		if next.Counts.Crash <= k.q.cfg.CrashBudget {
-			return nil
-		}
-		r.Outcome, r.Reason = job.Errored, job.ReasonCrashBudget
-		r.Message = fmt.Sprintf("%d workers died or hung while they ran this job (budget %d)", next.Counts.Crash, k.q.cfg.CrashBudget)
-	}
-	next.Attempt-- // it does not run again
-	return k.q.decisions.conclude(id, next, r)
 }
 
 func (k *Consumer) newLease(t token, msg jetstream.Msg, v version, began time.Time) *lease {

@@ -7,16 +7,17 @@ import (
 	"time"
 
 	"slipway/job"
+	"slipway/job/natsqueue/internal/jsconn"
 )
 
-// end, after begin, brings the record from this claim to what edit makes of it. It returns ErrLeaseLost if the record has
-// another owner.
-func (l *lease) end(ctx context.Context, edit func(record) (*record, error)) (version, error) {
+// end, after begin, brings the record from this claim to what edit makes of it. It waits for a store that is full, and
+// calls delayed at each try that failed. It returns ErrLeaseLost if the record has another owner.
+func (l *lease) end(ctx context.Context, delayed func(error), edit func(record) (*record, error)) (version, error) {
 	l.mu.Lock()
 	known := l.rec
 	l.mu.Unlock()
 	var fault error
-	v, err := l.k.q.records.change(ctx, l.d.ID, known, func(rec *record) *record {
+	v, err := l.k.q.records.awaitRoom(delayed).change(ctx, l.d.ID, known, func(rec *record) *record {
 		if !l.holds(rec) {
 			fault = l.lose()
 			return nil
@@ -31,6 +32,22 @@ func (l *lease) end(ctx context.Context, edit func(record) (*record, error)) (ve
 	return v, fault
 }
 
+// repeatDelay is how often one call says anew that it waits for room.
+const repeatDelay = time.Minute
+
+// sayDelayed reports that a call waits for room: when it begins to, and then from time to time. A server that does not
+// answer is reported by the connection itself.
+func (l *lease) sayDelayed(ctx context.Context, op string) func(error) {
+	var said time.Time
+	return func(err error) {
+		if jsconn.IsFull(err) && (said.IsZero() || time.Since(said) > repeatDelay) {
+			said = time.Now()
+			err = l.k.q.rooms.explain(ctx, err)
+			l.k.q.cfg.OnError(fmt.Errorf("%s job %s: it waits for room, the job stays with this worker: %w", op, l.d.ID, err))
+		}
+	}
+}
+
 // hasEnded tells whether rec was written by this lease, or by a user's cancel after it: only the holder of a fence ends the
 // running state of a record.
 func (l *lease) hasEnded(rec *record) bool {
@@ -43,7 +60,8 @@ func (l *lease) Commit(ctx context.Context, r *job.Result) (*job.Result, error) 
 		return nil, fmt.Errorf("commit: %w", err)
 	}
 	defer l.finish() // after the settling: until then the lease is kept alive
-	v, err := l.end(ctx, func(rec record) (*record, error) {
+	say, keep := l.sayDelayed(ctx, "commit"), l.keeper(r)
+	v, err := l.end(ctx, func(err error) { say(err); keep() }, func(rec record) (*record, error) {
 		stands := *r
 		stands.JobID = l.d.ID
 		if rec.Cancel != 0 {
@@ -51,10 +69,51 @@ func (l *lease) Commit(ctx context.Context, r *job.Result) (*job.Result, error) 
 		}
 		return &rec, l.k.q.decisions.conclude(l.d.ID, &rec, &stands)
 	})
+	if err == nil || errors.Is(err, job.ErrLeaseLost) {
+		l.drop(err)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("commit job %s: %w", l.d.ID, err)
+		return nil, fmt.Errorf("commit job %s: %w", l.d.ID, l.k.q.rooms.explain(ctx, err))
 	}
 	return l.settle(ctx, v)
+}
+
+// keeper returns what keeps r in the outbox, once. It is called while a commit waits, since the process may be killed then.
+func (l *lease) keeper(r *job.Result) func() {
+	return func() {
+		if l.kept || l.k.outbox == nil {
+			return
+		}
+		l.kept = true
+		k := keeping(l)
+		k.Result = r
+		if err := l.k.outbox.save(k); err != nil {
+			l.k.q.cfg.OnError(err)
+		}
+	}
+}
+
+// keeping says whose result l keeps.
+func keeping(l *lease) *kept {
+	return &kept{
+		Version: keptVersion, ID: l.d.ID, Generation: l.d.Generation, Attempt: l.d.Attempt, Fence: l.d.Fence,
+		Owner: l.d.Worker, Boot: l.k.boot, KeptAt: time.Now().UTC(),
+	}
+}
+
+// drop takes the result out of the outbox when its commit has come to an end: decided, or too late.
+func (l *lease) drop(end error) {
+	if !l.kept {
+		return
+	}
+	err := l.k.outbox.remove(keeping(l), func(u *OutboxUse) {
+		if end != nil {
+			u.Late++
+		}
+	})
+	if err != nil {
+		l.k.q.cfg.OnError(err) // a replay finds that it is done
+	}
 }
 
 // settle does what follows a decision of this lease. The decision stands also if settling fails: then the token comes to
@@ -139,7 +198,7 @@ func (l *lease) giveBack(ctx context.Context, op string, delay time.Duration, ch
 		return fmt.Errorf("%s: %w", op, err)
 	}
 	defer l.finish()
-	v, err := l.end(ctx, func(rec record) (*record, error) {
+	v, err := l.end(ctx, l.sayDelayed(ctx, op), func(rec record) (*record, error) {
 		charge(&rec)
 		if rec.Cancel != 0 {
 			r := &job.Result{StartedAt: rec.StartedAt}
@@ -153,7 +212,7 @@ func (l *lease) giveBack(ctx context.Context, op string, delay time.Duration, ch
 		return &rec, nil
 	})
 	if err != nil {
-		return fmt.Errorf("%s job %s: %w", op, l.d.ID, err)
+		return fmt.Errorf("%s job %s: %w", op, l.d.ID, l.k.q.rooms.explain(ctx, err))
 	}
 	if v.rec.State.Final() {
 		_, err := l.settle(ctx, v)

@@ -44,17 +44,32 @@ type Config struct {
 	// The limits below are those of the streams that Setup makes. A stream that exists keeps its own: Limits tells where they
 	// differ, and SetLimits changes them.
 
+	// The limits in bytes together are what the queue takes of the server's store at most, and what Setup reserves there. So
+	// no job that is put into the queue takes the room that the work on the others needs.
+
 	// MaxJobs bounds the jobs that wait in a queue or run. Default 1,000,000. A job above it is refused; no accepted job
 	// is dropped. Jobs whose time has not come do not count.
 	MaxJobs int64
 	// MaxJobBytes bounds the bytes of the specs of these jobs. Default 256 MiB.
 	MaxJobBytes int64
+	// MaxScheduledBytes bounds the bytes of the specs of the jobs whose time has not come. Default 256 MiB. A job above it is
+	// refused by Submit: the server can't do it, since a stream that takes schedules drops its oldest messages at a limit.
+	MaxScheduledBytes int64
 	// EventsAge is how long events are kept. Default 24 h.
 	EventsAge time.Duration
 	// EventsBytes bounds the bytes of all events; the oldest go first. Default 256 MiB.
 	EventsBytes int64
 	// ResultsAge is how long results, and the records of decided jobs, are kept. Default 30 days.
 	ResultsAge time.Duration
+	// ResultsBytes bounds the bytes of all results; the oldest go first, and their records still tell how the jobs ended.
+	// Default 1 GiB.
+	ResultsBytes int64
+	// DeadBytes bounds the bytes of all dead letters. Default 128 MiB. None is dropped: above it, a job that slipway gave up
+	// on keeps its token until there is room for its letter.
+	DeadBytes int64
+	// RecordsBytes bounds the bytes of all records. Default 512 MiB. A quarter of it is kept for jobs that were accepted
+	// already: new ones are refused while the records have less.
+	RecordsBytes int64
 	// CrashBudget is how many deaths of a worker a job survives. Default 3; a negative number means 0.
 	CrashBudget int
 	// OnError is called with what goes wrong in the background, from many goroutines at once. It must not block. Optional.
@@ -63,12 +78,16 @@ type Config struct {
 
 // The defaults of Config.
 const (
-	DefaultMaxJobs     = 1_000_000
-	DefaultMaxJobBytes = 256 << 20
-	DefaultEventsAge   = 24 * time.Hour
-	DefaultEventsBytes = 256 << 20
-	DefaultResultsAge  = 30 * 24 * time.Hour
-	DefaultCrashBudget = 3
+	DefaultMaxJobs           = 1_000_000
+	DefaultMaxJobBytes       = 256 << 20
+	DefaultMaxScheduledBytes = 256 << 20
+	DefaultEventsAge         = 24 * time.Hour
+	DefaultEventsBytes       = 256 << 20
+	DefaultResultsAge        = 30 * 24 * time.Hour
+	DefaultResultsBytes      = 1 << 30
+	DefaultDeadBytes         = 128 << 20
+	DefaultRecordsBytes      = 512 << 20
+	DefaultCrashBudget       = 3
 )
 
 var queueName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
@@ -84,6 +103,10 @@ func (c Config) withDefaults() Config {
 	set(&c.EventsAge, DefaultEventsAge)
 	set(&c.EventsBytes, DefaultEventsBytes)
 	set(&c.ResultsAge, DefaultResultsAge)
+	set(&c.MaxScheduledBytes, DefaultMaxScheduledBytes)
+	set(&c.ResultsBytes, DefaultResultsBytes)
+	set(&c.DeadBytes, DefaultDeadBytes)
+	set(&c.RecordsBytes, DefaultRecordsBytes)
 	set(&c.CrashBudget, DefaultCrashBudget)
 	c.CrashBudget = max(c.CrashBudget, 0)
 	if len(c.Queues) == 0 {
@@ -125,6 +148,9 @@ func (c Config) validate() error {
 	}
 	if c.MaxJobs < 0 || c.MaxJobBytes < 0 || c.EventsBytes < 0 || c.EventsAge < 0 || c.ResultsAge < time.Second {
 		return errors.New("settings MaxJobs, MaxJobBytes, EventsBytes, EventsAge and ResultsAge must be positive, ResultsAge at least 1 s")
+	}
+	if min(c.MaxScheduledBytes, c.ResultsBytes, c.DeadBytes, c.RecordsBytes) < job.MaxSpecBytes {
+		return fmt.Errorf("settings MaxScheduledBytes, ResultsBytes, DeadBytes and RecordsBytes must be at least %d, which one job can have", job.MaxSpecBytes)
 	}
 	return c.Timing.Validate()
 }

@@ -3,6 +3,7 @@ package natsqueue
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"slipway/job/natsqueue/internal/jsconn"
 )
@@ -19,6 +20,7 @@ type Conn struct {
 	decisions decisions
 	workers   workers
 	strays    strays
+	rooms     rooms
 }
 
 // streams are the streams and buckets of one queue.
@@ -44,7 +46,7 @@ func Connect(ctx context.Context, cfg Config) (*Conn, error) {
 		InProcess: cfg.InProcess, Prefix: cfg.Prefix, OnError: cfg.OnError,
 	}
 	for _, s := range layout(n, cfg) {
-		o.Streams = append(o.Streams, s.Name)
+		o.Streams = append(o.Streams, jsconn.StreamName{Name: s.Name, Subjects: strings.TrimRight(s.Subjects[0], "*.>") + "."})
 	}
 	js, err := jsconn.Dial(ctx, o)
 	if err != nil {
@@ -65,6 +67,7 @@ func newConn(cfg Config, n names, js *jsconn.Conn) *Conn {
 		tokens:    tokens{names: n, js: js, jobs: s.jobs, sched: s.sched},
 		decisions: decisions{names: n, js: js, records: r, results: s.results, dead: s.dead},
 		workers:   workers{bucket: s.workers},
+		rooms:     rooms{names: n, cfg: cfg, js: js},
 	}
 }
 

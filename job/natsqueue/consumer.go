@@ -22,6 +22,10 @@ type ConsumerConfig struct {
 	Queues []string
 	// Weights are the shares of the queues, from 1 to 100, while more than one has jobs. A queue that is not named has 1.
 	Weights map[string]int
+	// StateDir is a folder on a disk that outlives the process. A finished result that the queue does not take is kept there, in
+	// the outbox, and committed once the queue takes it, if no other attempt owns the job by then; see OutboxUse. Several workers may
+	// share the folder. Empty: no outbox, and such a result is lost with its lease, so that the job runs again.
+	StateDir string
 	// Slots and Version are shown to people who list the workers.
 	Slots   int
 	Version string
@@ -38,6 +42,7 @@ type Consumer struct {
 
 	fetch    fetcher
 	presence *presence
+	outbox   *outbox // nil: none
 	mover    jetstream.ConsumeContext
 	unsub    func() error   // from cancels and namesakes
 	kept     chan struct{}  // closed when presence renews the worker's entry no more
@@ -86,6 +91,10 @@ func (k *Consumer) join(ctx context.Context) error {
 	if err := CheckWeights(k.cfg.Queues, k.cfg.Weights); err != nil {
 		return fmt.Errorf("setting Weights: %w", err)
 	}
+	var err error
+	if k.outbox, err = openOutbox(k.cfg.StateDir, k.q.cfg.Prefix); err != nil {
+		return err
+	}
 	k.fetch.js, k.fetch.onError, k.fetch.ctx, k.fetch.handoff = k.q.js, k.q.cfg.OnError, k.ctx, make(chan jetstream.Msg)
 	k.fetch.awake = make(chan struct{}, 1)
 	k.fetch.healer = &healer{jobs: k.q.streams.jobs, remake: func(ctx context.Context, queue string, p job.Priority) error {
@@ -106,7 +115,7 @@ func (k *Consumer) join(ctx context.Context) error {
 	if err := k.listen(); err != nil { // before the name is claimed: a namesake that finds the name taken asks this process
 		return err
 	}
-	err := k.presence.claimName(ctx)
+	err = k.presence.claimName(ctx)
 	if err == nil {
 		err = k.startMover(ctx)
 	}
@@ -119,8 +128,14 @@ func (k *Consumer) join(ctx context.Context) error {
 		k.presence.keep(k.ctx)
 	})
 	k.wg.Go(func() { (&janitor{q: k.q, boot: k.boot}).run(k.ctx) })
+	if k.outbox != nil {
+		k.wg.Go(func() { (&replays{q: k.q, box: k.outbox, boot: k.boot, lease: k.lease}).run(k.ctx) })
+	}
 	return nil
 }
+
+// Outbox tells what the worker's outbox has. Without one it is zero.
+func (k *Consumer) Outbox() OutboxUse { return k.outbox.stats() }
 
 // control is what a cancel pushes to a worker.
 type control struct {

@@ -42,7 +42,7 @@ func TestCrashTable(t *testing.T) {
 	}
 	rows := 0
 	for line := range strings.Lines(string(page)) {
-		if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| crash") {
+		if !strings.HasPrefix(line, "| ") || strings.Contains(line, "| held by |") {
 			continue
 		}
 		rows++
@@ -238,6 +238,9 @@ func TestHungJobOfALivingWorker(t *testing.T) {
 	l := b.mustNext(b.join(t, "w2"))
 	if d := l.Delivery(); d.Attempt != 2 || d.ClaimedAt.Sub(first.ClaimedAt) < b.cfg.Timing.Lease {
 		t.Errorf("delivery: got %+v, want attempt 2 after the lease of %s", d, b.cfg.Timing.Lease)
+	}
+	if d := l.Delivery(); d.Counts != (job.Counts{Infra: 1}) {
+		t.Errorf("charged: got %+v, want the infrastructure's budget, for the process lives", d.Counts)
 	}
 	b.commit(l)
 }

@@ -22,7 +22,7 @@ func (c *Client) DeadLetters(ctx context.Context) iter.Seq2[job.DeadLetter, erro
 // token, then the letter. Each step may be repeated. See job.Client.
 func (c *Client) RequeueDead(ctx context.Context, id job.ID) error {
 	if err := (deadLetters{c.q}).requeue(ctx, id); err != nil {
-		return fmt.Errorf("requeue dead job %s: %w", id, err)
+		return fmt.Errorf("requeue dead job %s: %w", id, c.q.rooms.explain(ctx, err))
 	}
 	return nil
 }
@@ -31,7 +31,7 @@ func (c *Client) RequeueDead(ctx context.Context, id job.ID) error {
 // publishes the result itself. See job.Client.
 func (c *Client) DropDead(ctx context.Context, id job.ID) error {
 	if err := (deadLetters{c.q}).drop(ctx, id); err != nil {
-		return fmt.Errorf("drop dead job %s: %w", id, err)
+		return fmt.Errorf("drop dead job %s: %w", id, c.q.rooms.explain(ctx, err))
 	}
 	return nil
 }

@@ -8,6 +8,8 @@ type (
 	PermissionError = jsconn.PermissionError
 	// MissingError names a stream or a consumer (Kind) that is not there. Setup makes it. Check returns it.
 	MissingError = jsconn.MissingError
+	// FullError is a job.ErrFull that names what is full, and by how much.
+	FullError = jsconn.FullError
 )
 
 // Why Connect failed, beside job.ErrUnavailable.

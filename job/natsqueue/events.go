@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"slipway/job"
+	"slipway/job/natsqueue/internal/jsconn"
 )
 
 // maxBatch bounds one message of events, below every server's max_payload.
@@ -88,7 +89,9 @@ func (m *emitter) sendBatch(batch []json.RawMessage, send func(*nats.Msg) error)
 	}
 	msg := nats.NewMsg(m.q.names.event(m.d.Worker, m.d.ID, m.d.Generation))
 	msg.Data = data
-	if err := send(msg); err != nil {
+	if err := send(msg); jsconn.IsFull(err) {
+		return fmt.Errorf("emit events: %w", err)
+	} else if err != nil {
 		return fmt.Errorf("emit events: %w: %w", job.ErrUnavailable, err)
 	}
 	return nil

@@ -20,6 +20,11 @@ func (k *Consumer) Kill() {
 	k.cancel(errClosed)
 }
 
+// ReplayAll tries each kept result once, and returns how many are left.
+func (k *Consumer) ReplayAll(ctx context.Context) int {
+	return (&replays{q: k.q, box: k.outbox, boot: k.boot, lease: k.lease}).all(ctx)
+}
+
 // Exported for tests.
 var (
 	EncodeResult = encodeResult
@@ -54,6 +59,15 @@ type Version = version
 
 // ResultSize is how many bytes the decided result has.
 func (v version) ResultSize() int { return len(v.rec.Result) }
+
+// Judge is what a claim by k makes of v, without writing it. It reports whether the claim decides the job.
+func (k *Consumer) Judge(ctx context.Context, id job.ID, v Version) (next Version, decides bool, err error) {
+	what, rec, _, err := k.judge(ctx, id, v.rec)
+	return version{rec: rec}, what == actionConclude, err
+}
+
+// Result decodes the decided result.
+func (v version) Result() (*job.Result, error) { return decodeResult(v.rec.Result) }
 
 // State is the record's.
 func (v version) State() job.State { return v.rec.State }

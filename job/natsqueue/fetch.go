@@ -247,10 +247,13 @@ func (f *fetcher) deliver(l *lane, msg jetstream.Msg) {
 }
 
 // giveBack returns an unclaimed message at no cost. If that gets lost, the message comes back after AckWait.
-func (f *fetcher) giveBack(ctx context.Context, msg jetstream.Msg) {
+func (f *fetcher) giveBack(ctx context.Context, msg jetstream.Msg) { f.giveBackLater(ctx, msg, 0) }
+
+// giveBackLater is giveBack for a message that is to come again after delay.
+func (f *fetcher) giveBackLater(ctx context.Context, msg jetstream.Msg, delay time.Duration) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTime)
 	defer cancel()
-	if err := f.js.Nak(ctx, msg, 0); err != nil {
+	if err := f.js.Nak(ctx, msg, delay); err != nil {
 		f.onError(err)
 	}
 }

@@ -27,6 +27,8 @@ type lease struct {
 	confirmed time.Time     // start of the last confirmed call
 	mode      job.CancelMode
 	state     leaseState
+
+	kept bool // the outbox has the result; only the holder's Commit uses it
 }
 
 // leaseState is how far a lease has come.

@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"slipway/internal/size"
+	"slipway/job/natsqueue/internal/jsconn"
 )
 
 // Limit is a limit of a stream that is not as the Config says.
@@ -20,8 +21,8 @@ type Limit struct {
 	Setting string
 	// Have and Want are the limit of the stream and that of the Config, for people.
 	Have, Want string
-	// Loses says that Want is smaller, so that SetLimits deletes what no longer fits (of MaxJobs and MaxJobBytes: refuses
-	// new jobs until enough are done).
+	// Loses says that Want is smaller, so that SetLimits deletes what no longer fits of events and results, and has new jobs,
+	// dead letters or records refused until there is room.
 	Loses bool
 }
 
@@ -36,17 +37,17 @@ func (l Limit) String() string {
 func (c *Conn) Limits(ctx context.Context) ([]Limit, error) {
 	var found []Limit
 	err := c.eachLimited(ctx, func(want, have jetstream.StreamConfig) error {
-		found = append(found, c.compareLimits(have, want)...)
+		found = append(found, compareLimits(c.names, have, want)...)
 		return nil
 	})
 	return found, err
 }
 
 // SetLimits brings the streams that exist to the Config's limits; job.ErrNotSetUp says that none does. A smaller limit deletes the oldest events and results that no longer
-// fit; no job that waits or runs is dropped.
+// fit; no job that waits or runs, no dead letter and no record is dropped.
 func (c *Conn) SetLimits(ctx context.Context) error {
 	return c.eachLimited(ctx, func(want, have jetstream.StreamConfig) error {
-		if len(c.compareLimits(have, want)) == 0 {
+		if len(compareLimits(c.names, have, want)) == 0 {
 			return nil
 		}
 		return c.js.Stream(want.Name).SetLimits(ctx, want)
@@ -86,23 +87,29 @@ func limitSettings(n names, stream string) [3]string {
 	switch stream {
 	case n.jobs():
 		return [3]string{"MaxJobs", "MaxJobBytes", ""}
+	case n.sched(), "KV_" + n.workers(): // the second reserves the room of the first
+		return [3]string{"", "MaxScheduledBytes", ""}
 	case n.results():
-		return [3]string{"", "", "ResultsAge"}
+		return [3]string{"", "ResultsBytes", "ResultsAge"}
+	case n.dead():
+		return [3]string{"", "DeadBytes", ""}
+	case "KV_" + n.records():
+		return [3]string{"", "RecordsBytes", ""}
 	case n.events():
 		return [3]string{"", "EventsBytes", "EventsAge"}
 	}
 	return [3]string{}
 }
 
-func (c *Conn) compareLimits(have, want jetstream.StreamConfig) []Limit {
+func compareLimits(n names, have, want jetstream.StreamConfig) []Limit {
 	var found []Limit
-	settings := limitSettings(c.names, want.Name)
+	settings := limitSettings(n, want.Name)
 	for i, row := range []struct {
 		have, want int64
 		show       func(int64) string
 	}{
 		{have.MaxMsgs, want.MaxMsgs, func(n int64) string { return strconv.FormatInt(n-floorMsgs, 10) }},
-		{have.MaxBytes, want.MaxBytes, size.Format},
+		{jsconn.MaxBytes(have), jsconn.MaxBytes(want), size.Format},
 		{int64(have.MaxAge), int64(want.MaxAge), func(n int64) string { return time.Duration(n).String() }},
 	} {
 		if settings[i] == "" || row.have == row.want {

@@ -99,6 +99,15 @@ type records struct {
 	js     *jsconn.Conn
 	bucket jsconn.Bucket
 	keep   time.Duration // how long decided ones stay
+	// delayed is called by change with each error after which it tries again, of a store that is full or of a server that
+	// does not answer. Nil: a store that is full ends the change at once.
+	delayed func(error)
+}
+
+// awaitRoom is r with changes that wait for room until their context ends. delayed hears of each try that failed.
+func (r records) awaitRoom(delayed func(error)) records {
+	r.delayed = delayed
+	return r
 }
 
 // load reads the record of id.
@@ -148,10 +157,11 @@ func (r records) write(ctx context.Context, id job.ID, rec *record, rev uint64) 
 }
 
 // change brings the record from v to what edit makes of it. Whenever another write came first it reads the record anew and
-// asks edit again. edit returns nil to leave the record as it is. mine tells whether a record that was read anew is an
+// asks edit again. A server that does not answer is waited for until ctx ends. edit returns nil to leave the record as it is. mine tells whether a record that was read anew is an
 // earlier try of this very change, whose confirmation was lost.
 func (r records) change(ctx context.Context, id job.ID, v version, edit func(*record) *record, mine func(*record) bool) (version, error) {
 	unsure, stale := false, 0
+	var roomless time.Duration // the last pause for want of room
 	for backoff := (jsconn.Backoff{}); ; {
 		if unsure && v.rec != nil && mine(v.rec) {
 			return v, nil
@@ -165,12 +175,20 @@ func (r records) change(ctx context.Context, id job.ID, v version, edit func(*re
 		case err == nil:
 			return version{rec: next, rev: rev}, nil
 		case jsconn.Conflicts(err):
+		case jsconn.IsFull(err) && r.delayed != nil:
+			r.delayed(err)
+			if roomless = min(max(2*roomless, firstRoomPause), fullDelay); !pause.For(ctx, roomless) {
+				return v, err
+			}
 		case !jsconn.Transient(err):
 			return v, err
 		case !backoff.Wait(ctx):
 			return v, fmt.Errorf("%w: no answer from the NATS server at %s: %w", job.ErrUnavailable, r.js.Where(), err)
 		default:
 			unsure = true
+			if r.delayed != nil {
+				r.delayed(err)
+			}
 		}
 		fresh, loadErr := r.load(ctx, id)
 		if loadErr != nil {
@@ -187,6 +205,9 @@ func (r records) change(ctx context.Context, id job.ID, v version, edit func(*re
 }
 
 const (
+	// firstRoomPause is the first pause of a change that waits for room. It doubles up to fullDelay: each try sends a whole
+	// record to a server that has trouble enough.
+	firstRoomPause = 250 * time.Millisecond
 	// maxStaleReads is how often a read that is older than what is known is repeated before it is believed.
 	maxStaleReads = 500
 	// staleReadPause lies between two of these reads.

@@ -42,19 +42,21 @@ func TestInherit(t *testing.T) {
 		state   job.State
 		owner   string
 		boot    string
+		was     owner
 		counts  job.Counts
 		failure string
 	}{
-		{"one that waited", job.StateQueued, "", "", job.Counts{Job: 1, Infra: 2, Crash: 3}, "of before"},
-		{"its own", job.StateRunning, "w1", "b1", job.Counts{Job: 1, Infra: 3, Crash: 3}, "worker w1 lost its lease"},
-		{"its predecessor's", job.StateRunning, "w1", "b0", job.Counts{Job: 1, Infra: 2, Crash: 4}, "worker w1 died or hung"},
-		{"another's", job.StateRunning, "w2", "b1", job.Counts{Job: 1, Infra: 2, Crash: 4}, "worker w2 died or hung"},
+		{"one that waited", job.StateQueued, "", "", ownerGone, job.Counts{Job: 1, Infra: 2, Crash: 3}, "of before"},
+		{"its own", job.StateRunning, "w1", "b1", ownerIdles, job.Counts{Job: 1, Infra: 3, Crash: 3}, "worker w1 lost its lease"},
+		{"its predecessor's", job.StateRunning, "w1", "b0", ownerGone, job.Counts{Job: 1, Infra: 2, Crash: 4}, "worker w1 died"},
+		{"another's, which died", job.StateRunning, "w2", "b1", ownerGone, job.Counts{Job: 1, Infra: 2, Crash: 4}, "worker w2 died"},
+		{"another's, which lives", job.StateRunning, "w2", "b1", ownerIdles, job.Counts{Job: 1, Infra: 3, Crash: 3}, "worker w2 lost its lease"},
 	} {
 		rec := &record{
 			State: tt.state, Owner: tt.owner, Boot: tt.boot, Fence: 7, Attempt: 4, Counts: job.Counts{Job: 1, Infra: 2, Crash: 3},
 			LastFailure: &job.Failure{Outcome: job.Failed, Message: "of before"}, StartedAt: time.Unix(1, 0),
 		}
-		got := k.inherit(rec)
+		got := k.inherit(rec, tt.was)
 		if got.State != job.StateRunning || got.Owner != "w1" || got.Boot != "b1" || got.Fence != 8 || got.Attempt != 5 || time.Since(got.StartedAt) > time.Minute {
 			t.Errorf("%s: got %+v, want the next attempt of w1, begun now", tt.name, got)
 		}

@@ -137,6 +137,32 @@ func TestNoTakeOverRightAfterAnOutage(t *testing.T) {
 	}
 }
 
+// An outage that is longer than a lease ends the lease of a worker that lives. Whoever takes the job over charges the
+// infrastructure's budget for that, however often it happens: the job killed no worker.
+func TestOutageIsNoCrash(t *testing.T) {
+	t.Parallel()
+	r := startRestartable(t)
+	b := setupOn(t, r, func(c *natsqueue.Config) { c.CrashBudget = -1 })
+	workers := []*natsqueue.Consumer{b.join(t, "w1"), b.join(t, "w2")}
+	b.submit(makeJob())
+	l := b.mustNext(workers[0])
+	for outage := 1; outage <= 2; outage++ {
+		held := &holder{lease: l, timing: b.cfg.Timing}
+		held.start(t.Context())
+		r.restart(b.cfg.Timing.AckWait + 500*time.Millisecond)
+		<-held.done
+		if !held.stop() {
+			t.Fatal("the lease outlived an outage that is longer than it")
+		}
+		l = b.mustNext(workers[outage%2]) // the other worker
+		d := l.Delivery()
+		if want := (job.Counts{Infra: outage}); d.Counts != want || d.Attempt != outage+1 {
+			t.Fatalf("after outage %d: got attempt %d, charged %+v; want attempt %d, charged %+v", outage, d.Attempt, d.Counts, outage+1, want)
+		}
+	}
+	b.commit(l)
+}
+
 // holder keeps a lease as a worker does: extends it, and gives it up by itself
 // when no confirmation comes in time.
 type holder struct {

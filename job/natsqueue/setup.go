@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -26,7 +27,7 @@ const moverName = "mover"
 func (c *Conn) Setup(ctx context.Context) error {
 	for _, want := range layout(c.names, c.cfg) {
 		if err := c.js.Stream(want.Name).Ensure(ctx, want); err != nil {
-			return err
+			return c.rooms.unreserved(err)
 		}
 	}
 	if err := c.ensureFloor(ctx); err != nil {
@@ -53,9 +54,9 @@ func layout(n names, cfg Config) []jetstream.StreamConfig {
 		change(&s)
 		return s
 	}
-	keyValue := func(bucket, description string) jetstream.StreamConfig {
+	keyValue := func(bucket, description string, most int64) jetstream.StreamConfig {
 		return with("KV_"+bucket, "$KV."+bucket+".>", func(s *jetstream.StreamConfig) {
-			s.Description = description
+			s.Description, s.MaxBytes = description, most
 			s.MaxMsgsPerSubject, s.Discard, s.DenyDelete, s.AllowRollup = 1, jetstream.DiscardNew, true, true
 			s.AllowMsgTTL, s.SubjectDeleteMarkerTTL = true, time.Minute
 		})
@@ -69,22 +70,28 @@ func layout(n names, cfg Config) []jetstream.StreamConfig {
 		with(n.sched(), string(n)+".D.>", func(s *jetstream.StreamConfig) {
 			s.Description = "jobs that wait for a time"
 			s.Retention, s.AllowMsgSchedules, s.AllowMsgTTL = jetstream.WorkQueuePolicy, true, true
+			s.Metadata = map[string]string{jsconn.SoftLimit: strconv.FormatInt(cfg.MaxScheduledBytes, 10)}
 		}),
 		with(n.results(), string(n)+".R.*.*.*", func(s *jetstream.StreamConfig) {
 			s.Description = "one result for each decided job"
-			s.MaxAge, s.DenyPurge = cfg.ResultsAge, true
+			s.MaxAge, s.MaxBytes, s.DenyPurge = cfg.ResultsAge, cfg.ResultsBytes, true
 		}),
 		with(n.dead(), string(n)+".X.*.*.*", func(s *jetstream.StreamConfig) {
 			s.Description = "jobs that slipway gave up on"
+			s.MaxBytes, s.Discard = cfg.DeadBytes, jetstream.DiscardNew
 		}),
 		with(n.events(), string(n)+".E.*.*.*", func(s *jetstream.StreamConfig) {
 			s.Description = "progress and output of attempts"
 			s.MaxAge, s.MaxBytes, s.Discard = cfg.EventsAge, cfg.EventsBytes, jetstream.DiscardOld
 		}),
-		keyValue(n.records(), "where each job stands"),
-		keyValue(n.workers(), "which workers are alive, and what they run"),
+		keyValue(n.records(), "where each job stands", cfg.RecordsBytes),
+		// The server reserves what a stream may take at most, and SCHED can have no limit. So its room is reserved here.
+		keyValue(n.workers(), "which workers are alive, and what they run", workersBytes+cfg.MaxScheduledBytes),
 	}
 }
+
+// workersBytes is room for the entries of more workers than a queue can have.
+const workersBytes = 4 << 20
 
 // floorMsgs is how many messages of JOBS are no tokens.
 const floorMsgs = 1

@@ -13,7 +13,6 @@ import (
 
 	"slipway/internal/hint"
 	"slipway/job"
-	"slipway/job/natsqueue/internal/jsconn"
 )
 
 // Client is the producer's and the reader's side. It is safe for concurrent use.
@@ -33,7 +32,7 @@ func (c *Client) Submit(ctx context.Context, j *job.Job) error {
 		err = c.submit(ctx, t, j.NotBefore)
 	}
 	if err != nil {
-		return fmt.Errorf("submit job %s: %w", j.ID, err)
+		return fmt.Errorf("submit job %s: %w", j.ID, c.q.rooms.explain(ctx, err))
 	}
 	return nil
 }
@@ -64,12 +63,17 @@ func newToken(j *job.Job, limit int) (token, error) {
 
 func (c *Client) submit(ctx context.Context, t token, notBefore time.Time) error {
 	own := job.NewFingerprint(t.spec)
-	if err := c.q.known(ctx, t.id, own); err != nil {
+	later := notBefore.After(time.Now())
+	var full error
+	var look sync.WaitGroup
+	look.Go(func() { full = c.q.rooms.admit(ctx, len(t.spec), later) })
+	err := c.q.known(ctx, t.id, own)
+	look.Wait()
+	if err = cmp.Or(err, full); err != nil {
 		return err
 	}
 	const op = "put the job into its queue"
-	var err error
-	if notBefore.After(time.Now()) {
+	if later {
 		err = c.q.js.CreateOnly(ctx, op, c.q.tokens.schedule(t, 1, 0, notBefore), c.q.names.anyWait(t.id))
 	} else {
 		err = c.q.js.CreateOnly(ctx, op, c.q.tokens.message(t), c.q.names.anyToken(t.id))
@@ -77,8 +81,6 @@ func (c *Client) submit(ctx context.Context, t token, notBefore time.Time) error
 	switch {
 	case errors.Is(err, job.ErrExists): // written since the look: by an earlier try of this call, or by another producer
 		return cmp.Or(c.q.known(ctx, t.id, own), err)
-	case jsconn.IsFull(err):
-		return fmt.Errorf("queue %s: %w: %w", t.queue, job.ErrFull, err)
 	}
 	return err
 }

@@ -103,6 +103,7 @@ func setup(t testing.TB, edits ...func(*natsqueue.Config)) *bundle {
 	cfg := natsqueue.Config{
 		URL: sharedServer(t).ClientURL(), Prefix: fmt.Sprintf("t%d", shared.n.Add(1)), Timing: fast,
 		MaxJobs: 10_000, MaxJobBytes: 16 << 20, EventsBytes: 16 << 20, CrashBudget: 1,
+		MaxScheduledBytes: 16 << 20, ResultsBytes: 64 << 20, DeadBytes: 16 << 20, RecordsBytes: 64 << 20,
 	}
 	for _, edit := range edits {
 		edit(&cfg)
@@ -184,10 +185,16 @@ func (b *bundle) connect() *natsqueue.Conn {
 // join makes a worker with a connection of its own.
 func (b *bundle) join(t testing.TB, name string) *natsqueue.Consumer {
 	t.Helper()
+	return b.joinAs(t, natsqueue.ConsumerConfig{Worker: name})
+}
+
+func (b *bundle) joinAs(t testing.TB, cfg natsqueue.ConsumerConfig) *natsqueue.Consumer {
+	t.Helper()
+	name := cfg.Worker
 	conn := b.connect()
 	ctx, cancel := context.WithTimeout(t.Context(), standstill)
 	defer cancel()
-	c, err := conn.Consumer(ctx, natsqueue.ConsumerConfig{Worker: name})
+	c, err := conn.Consumer(ctx, cfg)
 	if err != nil {
 		t.Fatalf("Consumer %s: %v", name, err)
 	}

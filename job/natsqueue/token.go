@@ -120,9 +120,6 @@ func (ts tokens) put(ctx context.Context, t token) error {
 	if errors.Is(err, job.ErrExists) {
 		err = ts.js.Publish(ctx, op, msg, jetstream.WithMsgID(messageID(msg, time.Now())))
 	}
-	if jsconn.IsFull(err) {
-		return fmt.Errorf("queue %s: %w: %w", t.queue, job.ErrFull, err)
-	}
 	return err
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"strconv"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -49,8 +51,9 @@ func (s Stream) Ensure(ctx context.Context, want jetstream.StreamConfig) error {
 // sameStream compares the rules that the protocol rests on. Neither limits nor replicas are compared: a worker that was not
 // told of them would take a cluster's copies away, or an operator's messages.
 func sameStream(have, want jetstream.StreamConfig) bool {
+	unlimited := have.MaxBytes <= 0 && have.MaxMsgs <= 0 // then nothing is discarded, either way
 	return have.AllowDirect == want.AllowDirect && have.Retention == want.Retention &&
-		have.Discard == want.Discard && have.DenyPurge == want.DenyPurge && have.AllowMsgTTL == want.AllowMsgTTL &&
+		(unlimited || have.Discard == want.Discard) && have.DenyPurge == want.DenyPurge && have.AllowMsgTTL == want.AllowMsgTTL &&
 		have.AllowMsgSchedules == want.AllowMsgSchedules
 }
 
@@ -60,6 +63,18 @@ func mergeStream(have, want jetstream.StreamConfig) jetstream.StreamConfig {
 	return have
 }
 
+// SoftLimit is the metadata of a stream that says how many bytes it should have at most. Those who write to it keep to it,
+// since the server itself would drop the oldest messages.
+const SoftLimit = "slipway-max-bytes"
+
+// MaxBytes is how many bytes a stream may have, 0 or less for no limit: by the server's limit or by SoftLimit.
+func MaxBytes(cfg jetstream.StreamConfig) int64 {
+	if soft, err := strconv.ParseInt(cfg.Metadata[SoftLimit], 10, 64); err == nil {
+		return soft
+	}
+	return cfg.MaxBytes
+}
+
 // SetLimits brings the stream, which exists, to the limits of want.
 func (s Stream) SetLimits(ctx context.Context, want jetstream.StreamConfig) error {
 	info, err := s.Info(ctx)
@@ -67,7 +82,14 @@ func (s Stream) SetLimits(ctx context.Context, want jetstream.StreamConfig) erro
 		return err
 	}
 	cfg := info.Config
-	cfg.MaxMsgs, cfg.MaxBytes, cfg.MaxAge = want.MaxMsgs, want.MaxBytes, want.MaxAge
+	cfg.MaxMsgs, cfg.MaxBytes, cfg.MaxAge, cfg.Discard = want.MaxMsgs, want.MaxBytes, want.MaxAge, want.Discard
+	if most := want.Metadata[SoftLimit]; most != "" {
+		cfg.Metadata = maps.Clone(cfg.Metadata)
+		if cfg.Metadata == nil {
+			cfg.Metadata = map[string]string{}
+		}
+		cfg.Metadata[SoftLimit] = most
+	}
 	return s.c.calls.call(ctx, "set the limits of stream "+s.name, "$JS.API.STREAM.UPDATE."+s.name, func(ctx context.Context) error {
 		_, err := s.c.js.UpdateStream(ctx, cfg)
 		return err

@@ -25,7 +25,7 @@ type caller struct {
 	js      jetstream.JetStream
 	where   string
 	prefix  string
-	streams []string
+	streams []StreamName
 	denials denials
 }
 
@@ -100,7 +100,7 @@ func (c *caller) tryOnce(ctx context.Context, subject string, one try) error {
 	if err != nil && errors.As(context.Cause(tryCtx), &denied) {
 		return denied
 	}
-	return err
+	return c.full(subject, err)
 }
 
 // probe is a single request that reports what is wrong, for checks: a check that waits until all is well finds nothing.
@@ -109,7 +109,7 @@ func (c *caller) probe(ctx context.Context, op, subject string, one try) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, job.ErrUnavailable):
+	case errors.Is(err, job.ErrUnavailable), IsFull(err):
 		return fmt.Errorf("%s: %w", op, err)
 	}
 	return fmt.Errorf("%s (%s): %w", op, subject, noJetStream(err))

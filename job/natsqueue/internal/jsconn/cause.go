@@ -67,7 +67,7 @@ func (c *caller) notSetUp(err error) error {
 // look asks for the first stream, and notes whether the server says that it is missing. An account without the right to
 // look finds nothing: its call waits.
 func (f *cause) look(ctx context.Context) {
-	api := streamInfo + f.c.streams[0]
+	api := streamInfo + f.c.streams[0].Name
 	if f.c.denials.get(api) != nil {
 		return
 	}
@@ -75,18 +75,18 @@ func (f *cause) look(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, f.lookTime)
 	defer cancel()
 	f.noStreams = errors.Is(f.c.tryOnce(ctx, api, func(ctx context.Context) error {
-		_, err := f.c.js.Stream(ctx, f.c.streams[0])
+		_, err := f.c.js.Stream(ctx, f.c.streams[0].Name)
 		return err
 	}), jetstream.ErrStreamNotFound)
 	f.lookedAt = time.Now()
 }
 
-// streamOf is the stream that a call of the server's API is about.
+// streamOf is the stream that a message on subject is for, or that a call of the server's API is about.
 func (c *caller) streamOf(subject string) string {
 	parts := strings.Split(subject, ".")
 	for _, s := range c.streams {
-		if slices.Contains(parts, s) {
-			return s
+		if slices.Contains(parts, s.Name) || strings.HasPrefix(subject, s.Subjects) {
+			return s.Name
 		}
 	}
 	return subject

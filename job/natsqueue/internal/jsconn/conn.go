@@ -36,10 +36,17 @@ type Options struct {
 
 	// Prefix is the beginning of all the streams' names. Errors name it.
 	Prefix string
-	// Streams are the names of all streams of the prefix, in the order in which they are made.
-	Streams []string
+	// Streams are all streams of the prefix, in the order in which they are made.
+	Streams []StreamName
 	// OnError is called with what goes wrong in the background. It must not block. Required.
 	OnError func(error)
+}
+
+// StreamName tells the messages of a stream from those of others.
+type StreamName struct {
+	Name string
+	// Subjects is what all its subjects begin with, such as "slipway.J.".
+	Subjects string
 }
 
 // Conn is a connection to one server. It is safe for concurrent use.

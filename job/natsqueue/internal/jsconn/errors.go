@@ -62,8 +62,6 @@ func (e *MissingError) Unwrap() error { return e.err }
 // Codes of the server that nats.go has no names for.
 const (
 	codeWrongLastConstant = jetstream.ErrorCode(10164) // wrong last sequence, while another write is on its way
-	codeNoResources       = jetstream.ErrorCode(10023) // the server's store limit
-	codeStoreFailed       = jetstream.ErrorCode(10077) // the stream's own limit
 	codeNoSuchSequence    = jetstream.ErrorCode(10057) // the message to delete is not there
 	codeSequenceNotFound  = jetstream.ErrorCode(10043) // the same, with older messages before it
 )
@@ -85,12 +83,6 @@ func Conflicts(err error) bool {
 	return false
 }
 
-// IsFull reports whether a limit of the stream or of the server's store refused a message.
-func IsFull(err error) bool {
-	code := apiCode(err)
-	return code == codeStoreFailed || code == codeNoResources
-}
-
 func isMissing(err error) bool {
 	switch apiCode(err) {
 	case jetstream.JSErrCodeMessageNotFound, codeNoSuchSequence, codeSequenceNotFound:
@@ -107,7 +99,7 @@ var (
 
 // Transient reports whether the same call may work a moment later: the server did not answer, or it answered "not now".
 func Transient(err error) bool {
-	for _, final := range []error{nats.ErrConnectionClosed, job.ErrUnavailable, job.ErrNotSetUp, errNoBatch, errRefused, errUnreadable} {
+	for _, final := range []error{nats.ErrConnectionClosed, job.ErrUnavailable, job.ErrNotSetUp, job.ErrFull, errNoBatch, errRefused, errUnreadable} {
 		if errors.Is(err, final) {
 			return false
 		}
@@ -117,7 +109,7 @@ func Transient(err error) bool {
 	}
 	var api *jetstream.APIError
 	if errors.As(err, &api) {
-		return api.Code >= 500 && !IsFull(err)
+		return api.Code >= 500
 	}
 	return !errors.Is(err, nats.ErrMaxPayload) && !errors.Is(err, jetstream.ErrMsgNotFound)
 }

@@ -2,6 +2,7 @@ package jsconn
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -103,6 +104,29 @@ func (s Stream) Info(ctx context.Context) (*jetstream.StreamInfo, error) {
 		return err
 	})
 	return info, err
+}
+
+// Look is Info by a single try. It returns nil for a stream that is not there or that the account may not look at. Once it
+// was denied it asks no more: each denial counts as an error.
+func (s Stream) Look(ctx context.Context) (*jetstream.StreamInfo, error) {
+	if s.c.Denied(streamInfo+s.name) != nil {
+		return nil, nil
+	}
+	var info *jetstream.StreamInfo
+	err := s.c.calls.tryOnce(ctx, streamInfo+s.name, func(ctx context.Context) error {
+		stream, err := s.c.js.Stream(ctx, s.name)
+		if err == nil {
+			info = stream.CachedInfo()
+		}
+		return err
+	})
+	if _, denied := errors.AsType[*PermissionError](err); denied || errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look at stream %s: %w", s.name, err)
+	}
+	return info, nil
 }
 
 // ConsumerInfo describes one consumer of the stream.
