@@ -3,6 +3,8 @@
 //
 //	runner ──Observer──► Recorder ──┐
 //	queue  ──Depth─────► QueueCollector ──► prometheus.Registerer
+//	       ──StreamUse─► RoomCollector ─────────► │
+//	       ──OutboxUse─► OutboxCollector ───────► │
 //	checks ────────────► Health ────┤              │
 //	                                ▼              ▼
 //	                     Handler: /readyz /livez /metrics ──► Serve, on loopback
@@ -18,6 +20,8 @@
 //     or they did not arrive from the box (box). Result and store lack them since the step or the job went over its limit (limit), the worker has
 //     no store (no_store), the store did not take the log (store), the worker's disk did not (disk), the step was tried
 //     again (try), or they did not arrive from the box (box).
+//   - Part: a stream of the queue by what it is for. Its room is what the server lets it have.
+//   - End: what became of a result that the outbox of a worker kept: committed, late (another attempt was faster) or lost.
 //   - Class: the budget that pays for a retry (job.Class). It is not a priority.
 //   - Check: a function that tests one thing which a worker needs: NATS, the engine, the store, disk.
 //   - Health: all checks together. A worker is ready if every check passes and it is
@@ -27,7 +31,7 @@
 //
 // Every name begins with slipway_ and ends with its base unit. The values of most labels
 // are closed lists: outcome, reason, class, priority, status, phase, direction, action, cause,
-// result, loss. A value that is not on its list is counted as "other", so that no job, tenant,
+// result, loss, part, end. A value that is not on its list is counted as "other", so that no job, tenant,
 // image or error text can add a series. The labels queue and check have free values: the
 // operator chooses them, and the number of queues is bounded. A Recorder has the queues that its worker serves and "other"; a
 // QueueCollector has those that hold jobs, too. A label has one meaning in

@@ -56,6 +56,41 @@ func TestSameID(t *testing.T) {
 	}
 }
 
+// TestFull: a queue without room is no queue that does not answer: the job was not accepted, and the advice names what is full.
+func TestFull(t *testing.T) {
+	b := setup(t)
+	b.withQueue(func(c *natsqueue.Config) { c.MaxJobs, c.MaxScheduledBytes = 1, 1<<20 })
+	big := b.file("image: x\nenv: {A: '" + strings.Repeat("x", 30<<10) + "'}\nsteps: [{run: 'true'}]\n")
+	for _, tc := range []struct {
+		args    []string
+		want    []string
+		atMost  int
+		accepts int
+	}{
+		{[]string{"create", big}, []string{"slipway-JOBS has ", " and 1 of 1 jobs", "nats.max_jobs", "submit list --state queued", "--set-limits"}, 2, 1},
+		{[]string{"create", "--not-before", "2h", big}, []string{"slipway-SCHED has ", " of 1MiB", "nats.max_scheduled_bytes", "submit list --state scheduled"}, 40, 33},
+	} {
+		accepted := 0
+		for range tc.atMost {
+			out, errOut, code := b.run(tc.args...)
+			if code == 0 {
+				accepted++
+				continue
+			}
+			for _, want := range append(tc.want, "queue is full", "the job was not accepted") {
+				if code != 3 || out != "" || !strings.Contains(errOut, want) || strings.Contains(errOut, "unknown") {
+					t.Errorf("%v: code %d, stdout %q, stderr %q; want 3, and %q", tc.args[:2], code, out, errOut, want)
+				}
+			}
+			t.Log(errOut)
+			break
+		}
+		if accepted != tc.accepts {
+			t.Errorf("%v: %d jobs were accepted, want %d", tc.args[:2], accepted, tc.accepts)
+		}
+	}
+}
+
 // TestUnserved: a mistyped queue is said at once, and the one that was meant.
 func TestUnserved(t *testing.T) {
 	b := setup(t)

@@ -132,8 +132,8 @@ func submit(ctx context.Context, c job.Client, j *job.Job) (known bool, err erro
 		return false, fmt.Errorf("%w; whether the job arrived is unknown: submit again with --id %s, which does no harm", err, j.ID)
 	case errors.Is(err, job.ErrOtherJob):
 		err = hint.With(err, "Leave out --id, and the job gets an id of its own; or look at the other one: submit status %s", j.ID)
-	case errors.Is(err, job.ErrFull):
-		return false, fmt.Errorf("%w; try again when workers have caught up", err)
+	case errors.Is(err, job.ErrFull): // nor here; what to do is the error's own hint
+		return false, fmt.Errorf("%w; the job was not accepted", err)
 	}
 	return false, err // as all errors of the queue, it names the job
 }

@@ -149,6 +149,7 @@ func TestSettings_Refused(t *testing.T) {
 		"s3.session_token": "a b", "s3.sse": "rot13", "s3.sse_kms_key_id": "x", "docker.config": "/no/such", "docker.auth": `{"auths": {"ghcr.io": {"auth": "x"}}}`,
 		"docker.runtime": "run sc", "docker.cgroup_parent": "../x", "docker.parallel": "-1", "docker.pull_stall": "1ms", "pull_timeout": "0s", "sync_timeout": "-1s",
 		"cleanup_timeout": "0s", "infra_budget": "-1", "infra_backoff": "0s", "job_logs.excerpt": "1MiB",
+		"nats.max_scheduled_bytes": "1k", "nats.results_bytes": "1k", "nats.dead_bytes": "1k", "nats.records_bytes": "1k", "state_dir": "here",
 		"timing.ack_wait": "1s", "timing.heartbeat": "1h", "log.level": "loud", "log.format": "xml",
 	}
 	for _, s := range addConfig(pflag.NewFlagSet("", pflag.ContinueOnError)).set.List() {

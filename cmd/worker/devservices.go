@@ -114,7 +114,11 @@ func (d *devServices) start(ctx context.Context, opts devserver.Options) (err er
 }
 
 func (d *devServices) openQueue(ctx context.Context) (err error) {
-	if d.conn, err = natsqueue.Connect(ctx, natsqueue.Config{URL: d.servers.NATSURL, Name: "worker", Queues: []string{d.queue}}); err != nil {
+	if d.conn, err = natsqueue.Connect(ctx, natsqueue.Config{
+		URL: d.servers.NATSURL, Name: "worker", Queues: []string{d.queue},
+		// Less than the defaults: the server reserves all of it, on the disk of whoever tries slipway.
+		MaxScheduledBytes: 64 << 20, ResultsBytes: 128 << 20, DeadBytes: 32 << 20, RecordsBytes: 64 << 20,
+	}); err != nil {
 		return err
 	}
 	return d.conn.Setup(ctx)
@@ -159,7 +163,7 @@ func freeAddr(ctx context.Context, addr string) string {
 // a worker removes boxes of its own name that it does not know. The caller adds the provider and what differs.
 func (d *devServices) service(kind string) *service {
 	return &service{
-		conn: d.conn, store: d.store, ping: pingStore(d.store, ""), dataDir: d.dir, name: kind + "-" + runner.DefaultName(),
+		conn: d.conn, store: d.store, ping: pingStore(d.store, ""), dataDir: d.dir, stateDir: d.dir, name: kind + "-" + runner.DefaultName(),
 		queues: []string{d.queue}, policy: openPolicy(), timing: job.DefaultTiming(), storeName: d.storeName(), liveShare: liveShare,
 	}
 }

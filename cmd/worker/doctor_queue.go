@@ -23,6 +23,7 @@ func (d *doctor) queue(ctx context.Context) {
 		return
 	}
 	defer conn.Close()
+	defer d.room(ctx, conn) // after the verdict on the queue, which may be that it is full
 	missing, err := lookAtQueue(ctx, conn, d.config.nats.Prefix)
 	verb := "are there"
 	if d.setup {
@@ -47,6 +48,39 @@ func (d *doctor) queue(ctx context.Context) {
 	default:
 		detail := fmt.Sprintf("streams of prefix %s %s, for %s", d.config.nats.Prefix, verb, strings.Join(d.config.queues, ", "))
 		d.say("queue", ok, detail, "")
+	}
+}
+
+// room tells how much room the queue uses of what it may, and whether that leaves a reserve for jobs that were accepted.
+func (d *doctor) room(ctx context.Context, conn *natsqueue.Conn) {
+	uses, err := conn.StoreUse(ctx)
+	if err != nil {
+		d.sayError("room", d.config.nats.Explain(err))
+		return
+	}
+	var boundless, near, all []string
+	for _, u := range uses {
+		all = append(all, u.String())
+		if u.MaxBytes == 0 {
+			boundless = append(boundless, u.Stream)
+		}
+		if u.NearlyFull() {
+			near = append(near, u.Stream)
+		}
+	}
+	if len(uses) == 0 {
+		return
+	}
+	lines := strings.Join(all, "\n")
+	switch {
+	case len(near) > 0:
+		d.say("room", warn, "nearly full: "+strings.Join(near, ", ")+"\n"+lines,
+			"a stream that is full takes no more: make room (submit cancel, submit dead drop), or raise its limit and run worker doctor --set-limits")
+	case len(boundless) > 0:
+		d.say("room", warn, "no reserve: "+strings.Join(boundless, ", ")+" may take the room that claims, commits and cancels need\n"+lines,
+			"worker doctor --set-limits gives every stream its limit")
+	default:
+		d.say("room", ok, lines, "")
 	}
 }
 
@@ -79,7 +113,8 @@ func (d *doctor) limits(ctx context.Context, conn *natsqueue.Conn) bool {
 // limitKeys are the settings of the fields of natsqueue.Config that limit a stream.
 var limitKeys = map[string]string{
 	"MaxJobs": "nats.max_jobs", "MaxJobBytes": "nats.max_job_bytes", "EventsAge": "nats.events_age", "EventsBytes": "nats.events_bytes",
-	"ResultsAge": "nats.results_age",
+	"ResultsAge": "nats.results_age", "MaxScheduledBytes": "nats.max_scheduled_bytes", "ResultsBytes": "nats.results_bytes",
+	"DeadBytes": "nats.dead_bytes", "RecordsBytes": "nats.records_bytes",
 }
 
 // lookAtQueue returns the streams and consumers that Setup would make, as a text that is empty if there are none, and as

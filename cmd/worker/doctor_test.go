@@ -127,6 +127,66 @@ func TestDoctor_Limits(t *testing.T) {
 	}
 }
 
+// TestDoctor_Room: doctor shows how much each stream has of what it may have, and warns of one that has no limit, of one that is
+// nearly full, and of a store that takes nothing.
+func TestDoctor_Room(t *testing.T) {
+	url := startNATS(t, "")
+	conn := connect(t, natsqueue.Config{URL: url})
+	if err := conn.Setup(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b := setup(t, noEngine, "SLIPWAY_NATS_URL="+url)
+	nc, err := nats.Connect(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	limit := func(stream string, most int64) func() {
+		return func() {
+			s, err := js.Stream(t.Context(), stream)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cfg := s.CachedInfo().Config
+			cfg.MaxBytes = most
+			if _, err := js.UpdateStream(t.Context(), cfg); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	letters := func() {
+		limit("slipway-DEAD", 2<<20)()
+		for _, id := range []string{"a", "b"} {
+			if _, err := js.Publish(t.Context(), "slipway.X.default."+id+".1", make([]byte, 900<<10)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, tc := range []struct {
+		name   string
+		before func()
+		status status
+		want   []string
+	}{
+		{"empty", func() {}, ok, []string{"slipway-SCHED has 0B of 256MiB", "KV_slipway-jobs has 0B of 512MiB"}},
+		{"an older queue", limit("slipway-RESULTS", -1), warn, []string{"no reserve: slipway-RESULTS may take", "slipway-RESULTS has 0B of no limit", "--set-limits"}},
+		{"letters", letters, warn, []string{"nearly full: slipway-DEAD\nslipway-DEAD has 1.8MiB of 2MiB", "submit dead drop"}},
+	} {
+		tc.before()
+		found, _ := b.doctor()
+		f := found["room"]
+		for _, want := range tc.want {
+			if f.Status != tc.status || !strings.Contains(f.Detail+f.Advice, want) {
+				t.Errorf("%s: got %+v, want %s and %q", tc.name, f, tc.status, want)
+			}
+		}
+	}
+}
+
 // TestDoctor_HalfSetUp: of a queue that lacks some streams, these are named, at once, and not what follows from it.
 func TestDoctor_HalfSetUp(t *testing.T) {
 	for _, stream := range []string{"KV_slipway-workers", "KV_slipway-jobs", "slipway-JOBS", "slipway-DEAD"} {

@@ -105,6 +105,9 @@ func (c *config) open(ctx context.Context, log *zap.Logger) (s *service, closeAl
 	} else {
 		log.Warn("no bucket is set (s3.bucket): jobs that need a workspace are refused, and long logs are lost")
 	}
+	if s.stateDir == "" {
+		log.Warn("no folder is set (state_dir): a finished result that the queue does not take before this worker ends is lost, and its job runs again")
+	}
 	c.prepareQueue(s.errors.note)
 	conn, err := c.nats.Connect(ctx, "worker "+s.name)
 	if err != nil {
@@ -127,7 +130,7 @@ func (c *config) service(log *zap.Logger) *service {
 	return &service{
 		name: cmp.Or(c.name, runner.DefaultName()), slots: c.slots, queues: c.queues, weights: c.weights, prefix: c.s3.prefix, timing: c.nats.Worker.Timing,
 		softStop: c.softStop, log: log, errors: newQueueErrors(log), policy: c.policy.policy, defaults: c.policy.defaults, jobLogs: c.jobLogs, limits: c.limits,
-		eventsBytes: c.nats.Worker.EventsBytes, liveShare: liveShare,
+		eventsBytes: c.nats.Worker.EventsBytes, liveShare: liveShare, stateDir: c.stateDir,
 	}
 }
 

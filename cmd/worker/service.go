@@ -30,6 +30,7 @@ type service struct {
 	store    wsync.Store                 // nil: none
 	ping     func(context.Context) error // asks the store; nil without one
 	dataDir  string                      // a folder whose disk must not be full; empty: none of ours
+	stateDir string                      // a folder for finished results that the queue did not take; empty: none
 	name     string
 	prefix   string
 	// storeName says in results where the store is; empty: nowhere that outlives the program.
@@ -83,7 +84,7 @@ func (s *service) run(ctx context.Context, interrupts <-chan struct{}) (err erro
 		if s.errors != nil {
 			registry.MustRegister(s.errors.collector())
 		}
-		registry.MustRegister(health, metrics.QueueCollector(background, s.depth),
+		registry.MustRegister(health, metrics.QueueCollector(background, s.depth), metrics.RoomCollector(background, s.room), outboxCollector(consumer),
 			collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 		handler := metrics.Handler(metrics.HandlerConfig{Gatherer: registry, Health: health})
 		all.Go(func() {
@@ -109,7 +110,7 @@ func (s *service) runnerConfig(observer runner.Observer) runner.Config {
 
 // consumerConfig is what worker makes the queue's consumer of.
 func (s *service) consumerConfig() natsqueue.ConsumerConfig {
-	return natsqueue.ConsumerConfig{Worker: s.name, Queues: s.queues, Weights: s.weights, Slots: s.slots, Version: cli.Version()}
+	return natsqueue.ConsumerConfig{Worker: s.name, Queues: s.queues, Weights: s.weights, Slots: s.slots, StateDir: s.stateDir, Version: cli.Version()}
 }
 
 func (s *service) worker(ctx context.Context, observer runner.Observer) (*runner.Worker, *natsqueue.Consumer, error) {
@@ -185,6 +186,25 @@ func (s *service) depth(ctx context.Context) ([]metrics.Depth, error) {
 		out[i] = metrics.Depth{Queue: l.Queue, Priority: string(l.Priority), Pending: int(l.Waiting), InFlight: l.InFlight, Oldest: l.OldestAge}
 	}
 	return out, nil
+}
+
+func (s *service) room(ctx context.Context) ([]metrics.StreamUse, error) {
+	uses, err := s.conn.StoreUse(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]metrics.StreamUse, len(uses))
+	for i, u := range uses {
+		out[i] = metrics.StreamUse{Part: u.Part, Bytes: u.Bytes, MaxBytes: u.MaxBytes}
+	}
+	return out, nil
+}
+
+func outboxCollector(consumer *natsqueue.Consumer) prometheus.Collector {
+	return metrics.OutboxCollector(func() metrics.OutboxUse {
+		u := consumer.Outbox()
+		return metrics.OutboxUse{Waiting: u.Waiting, Committed: u.Committed, Late: u.Late, Lost: u.Lost}
+	})
 }
 
 // busyObserver knows how many jobs run, for the person who drains a worker.

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,6 +38,7 @@ type config struct {
 	docker  dockerConfig
 
 	metricsAddr string
+	stateDir    string
 	softStop    time.Duration
 	log         logConfig
 }
@@ -77,10 +79,20 @@ func addConfig(flags *pflag.FlagSet) *config {
 			}
 			return metrics.CheckAddr(c.metricsAddr)
 		})
+	set.String(&c.stateDir, "state_dir", "", "folder that outlives this program, for finished results that the queue did not take; empty: their jobs run again").AlsoEnv("STATE_DIRECTORY").
+		Check(cli.UnlessEmpty(&c.stateDir, checkStateDir))
 	addSoftStop(set, &c.softStop, runner.DefaultSoftStop, "SIGTERM")
 	addTiming(set, &c.nats.Worker.Timing)
 	addLog(set, &c.log, "json")
 	return c
+}
+
+// checkStateDir wants a place that does not depend on where the worker is started.
+func checkStateDir(dir string) error {
+	if !filepath.IsAbs(dir) {
+		return fmt.Errorf("want the absolute path of a folder, not %.100q", dir)
+	}
+	return nil
 }
 
 // parseShares reads QUEUE=N, once for each queue.
@@ -109,6 +121,13 @@ func addStreams(set *settings.Set, c *natsqueue.Config) {
 		Check(func() error { return atLeast(1, c.MaxJobs) })
 	set.Size(&c.MaxJobBytes, "nats.max_job_bytes", natsqueue.DefaultMaxJobBytes, "most bytes of their specs").
 		Check(func() error { return atLeast(job.MaxSpecBytes, c.MaxJobBytes) })
+	size := func(field *int64, key string, def int64, usage string) {
+		set.Size(field, key, def, usage).Check(func() error { return atLeast(job.MaxSpecBytes, *field) })
+	}
+	size(&c.MaxScheduledBytes, "nats.max_scheduled_bytes", natsqueue.DefaultMaxScheduledBytes, "most bytes of the specs of jobs whose time has not come")
+	size(&c.ResultsBytes, "nats.results_bytes", natsqueue.DefaultResultsBytes, "most bytes of results; the oldest go first")
+	size(&c.DeadBytes, "nats.dead_bytes", natsqueue.DefaultDeadBytes, "most bytes of dead letters; none is dropped")
+	size(&c.RecordsBytes, "nats.records_bytes", natsqueue.DefaultRecordsBytes, "most bytes of the records of jobs; a quarter is kept for jobs that were accepted already")
 	set.Duration(&c.EventsAge, "nats.events_age", natsqueue.DefaultEventsAge, "how long the events of jobs are kept").
 		Check(func() error { return atLeast(time.Minute, c.EventsAge) })
 	set.Size(&c.EventsBytes, "nats.events_bytes", natsqueue.DefaultEventsBytes, "most bytes of events; the oldest go first").

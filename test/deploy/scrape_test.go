@@ -32,7 +32,14 @@ func scrape(t *testing.T) labelsOf {
 	reg.MustRegister(health, metrics.QueueErrors(func() uint64 { return 1 }), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		metrics.QueueCollector(t.Context(), func(context.Context) ([]metrics.Depth, error) {
 			return []metrics.Depth{{Queue: "default", Priority: string(job.PriorityHigh), Pending: 1, InFlight: 1, Oldest: time.Second}}, nil
-		}))
+		}),
+		metrics.RoomCollector(t.Context(), func(context.Context) (uses []metrics.StreamUse, err error) {
+			for _, part := range []string{"jobs", "scheduled", "results", "dead", "events", "records", "workers"} {
+				uses = append(uses, metrics.StreamUse{Part: part, Bytes: 1, MaxBytes: 2})
+			}
+			return uses, nil
+		}),
+		metrics.OutboxCollector(func() metrics.OutboxUse { return metrics.OutboxUse{} }))
 	driveAll(t, rec)
 	body := fetch(t, metrics.Handler(metrics.HandlerConfig{Gatherer: reg, Health: health}))
 	parser := expfmt.NewTextParser(model.UTF8Validation)

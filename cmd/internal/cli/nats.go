@@ -83,7 +83,10 @@ func (n *NATS) Connect(ctx context.Context, name string) (*natsqueue.Conn, error
 // Explain gives an error of the queue its hint: which setting to look at, or what else.
 func (n *NATS) Explain(err error) error {
 	var denied *natsqueue.PermissionError
+	var full *natsqueue.FullError
 	switch {
+	case errors.As(err, &full):
+		return hint.With(err, "%s", n.advice(full))
 	case errors.As(err, &denied):
 		return hint.With(err, "Give these rights to the account of --nats-creds (SLIPWAY_NATS_CREDS), or of the user in --nats-url (SLIPWAY_NATS_URL)")
 	case errors.Is(err, job.ErrNotSetUp):
@@ -92,4 +95,28 @@ func (n *NATS) Explain(err error) error {
 		return hint.With(err, "Look at the nats-server's log: it does not answer, or the connection to it is lost")
 	}
 	return err
+}
+
+// advice is what an operator can do about full. It speaks of settings and commands, where the library speaks of its API.
+func (n *NATS) advice(full *natsqueue.FullError) string {
+	const raise = "in the workers' settings and run worker doctor --set-limits"
+	switch full.Stream {
+	case n.Prefix + "-JOBS":
+		if !full.Store {
+			return "Try again when workers have caught up; submit list --state queued shows what waits, and submit cancel ID ends it. Or raise nats.max_jobs or nats.max_job_bytes " + raise
+		}
+	case n.Prefix + "-SCHED":
+		if !full.Store {
+			return "Cancel jobs that wait for their time (submit list --state scheduled, submit cancel ID), or raise nats.max_scheduled_bytes " + raise
+		}
+	case n.Prefix + "-DEAD":
+		if !full.Store {
+			return "Look through the dead letters (submit dead list, submit dead requeue ID, submit dead drop ID), or raise nats.dead_bytes " + raise
+		}
+	case "KV_" + n.Prefix + "-jobs":
+		if !full.Store {
+			return "The records of decided jobs go after nats.results_age; raise nats.records_bytes, or lower that age, " + raise
+		}
+	}
+	return "Make room in the store: submit dead drop ID, submit cancel ID, and whatever else lies on this server; or raise max_file_store of nats-server, or the account's limit. worker doctor shows the streams that have no limit"
 }

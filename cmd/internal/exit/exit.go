@@ -14,7 +14,7 @@ const (
 	OK       = 0   // it worked; the job succeeded
 	Failed   = 1   // the job's own command failed; for doctor: a check failed
 	Usage    = 2   // the request is wrong: flags, settings, an invalid spec, an unknown job, another job's id, a queue that is not set up
-	Errored  = 3   // slipway or its surroundings failed, or the job's outcome is errored
+	Errored  = 3   // slipway or its surroundings failed (a queue that is full or does not answer, among others), or the job's outcome is errored
 	Partial  = 4   // submit logs: part of what the job printed is not shown, which was said
 	TimedOut = 124 // the job's or a step's timeout ran out
 	Canceled = 130 // the job was canceled, or the program was interrupted
@@ -26,7 +26,8 @@ const Help = `Exit codes:
   1    the job failed: one of its commands ended with a code other than 0
   2    the request makes no sense: flags, settings, an invalid job, an unknown job id,
        an id that another job has, a queue that was not set up
-  3    slipway or its surroundings failed, or the job's outcome is errored
+  3    slipway or its surroundings failed, such as a queue that is full or does not answer,
+       or the job's outcome is errored
   124  the job timed out (its own timeout or that of a step)
   130  the job was canceled, or this program was interrupted`
 
