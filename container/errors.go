@@ -20,6 +20,8 @@ var (
 	ErrStuck = errors.New("a command could not be ended")
 	// ErrEngineUnavailable: the engine does not answer.
 	ErrEngineUnavailable = errors.New("container engine unavailable")
+	// ErrEngineFull comes with ErrEngineUnavailable: the engine answers, and its disk has too little room to begin a box.
+	ErrEngineFull = errors.New("its disk is full")
 	// ErrUnsupported: this provider, or this engine, can't do that.
 	ErrUnsupported = errors.New("unsupported")
 	// ErrImageNotFound: no such image, here or in its registry.

@@ -68,9 +68,9 @@ func (e *engine) note(err error) {
 	}
 	switch {
 	case e.away && !was:
-		e.log.Error("no jobs are fetched until the engine answers", zap.Error(err))
+		e.log.Error("no jobs are fetched until the engine can make boxes", zap.Error(err))
 	case was && !e.away:
-		e.log.Info("the engine answers again")
+		e.log.Info("the engine can make boxes again")
 	}
 }
 

@@ -147,7 +147,7 @@ func TestSettings_Refused(t *testing.T) {
 		"job_logs.step_limit": "1KiB", "job_logs.limit": "1KiB", "job_logs.live_limit": "1KiB", "docker.host": "/var/run/docker.sock", "metrics.addr": ":9464", "soft_stop": "-1s", "timing.dead_man": "1h", "timing.lease": "1h",
 		"nats.nkey": "/no/such", "nats.tls_ca": "/no/such", "nats.tls_cert": "/no/such", "nats.tls_key": "/no/such", "nats.tls_first": "perhaps", "nats.inbox_prefix": "a.>",
 		"s3.session_token": "a b", "s3.sse": "rot13", "s3.sse_kms_key_id": "x", "docker.config": "/no/such", "docker.auth": `{"auths": {"ghcr.io": {"auth": "x"}}}`,
-		"docker.runtime": "run sc", "docker.cgroup_parent": "../x", "docker.parallel": "-1", "docker.pull_stall": "1ms", "pull_timeout": "0s", "sync_timeout": "-1s",
+		"docker.runtime": "run sc", "docker.cgroup_parent": "../x", "docker.parallel": "-1", "docker.pull_stall": "1ms", "docker.min_free": "some", "pull_timeout": "0s", "sync_timeout": "-1s",
 		"cleanup_timeout": "0s", "infra_budget": "-1", "infra_backoff": "0s", "job_logs.excerpt": "1MiB",
 		"nats.max_scheduled_bytes": "1k", "nats.results_bytes": "1k", "nats.dead_bytes": "1k", "nats.records_bytes": "1k", "state_dir": "here",
 		"timing.ack_wait": "1s", "timing.heartbeat": "1h", "log.level": "loud", "log.format": "xml",

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ type dockerConfig struct {
 	host, configDir, auth, runtime, cgroupParent string
 	parallel                                     int
 	pullStall                                    time.Duration
+	minFree                                      int64
 }
 
 // configOff is the folder that has no credentials.
@@ -40,6 +42,7 @@ func addDocker(set *settings.Set, c *dockerConfig) {
 		Check(func() error { return atLeast(0, c.parallel) })
 	set.Duration(&c.pullStall, "docker.pull_stall", docker.DefaultPullStall, "ends the pull of an image that makes no progress for so long").
 		Check(func() error { return atLeast(time.Second, c.pullStall) })
+	set.Size(&c.minFree, "docker.min_free", docker.DefaultMinFree, "least room on the engine's disk, if that is on this machine, else no job is fetched; 0: do not look")
 }
 
 // file is where the docker command keeps the credentials of registries. It is nil if nothing shall be read.
@@ -72,7 +75,7 @@ func (c *dockerConfig) checkFile() error {
 
 // config is what open makes the provider of.
 func (c *dockerConfig) config() docker.Config {
-	cfg := docker.Config{Host: c.host, Parallel: c.parallel, Runtime: c.runtime, CgroupParent: c.cgroupParent, PullStall: c.pullStall}
+	cfg := docker.Config{Host: c.host, Parallel: c.parallel, Runtime: c.runtime, CgroupParent: c.cgroupParent, PullStall: c.pullStall, MinFree: cmp.Or(c.minFree, -1)}
 	if file := c.file(); file != nil {
 		cfg.Credentials = file.Get
 	}
@@ -102,6 +105,9 @@ func (c *dockerConfig) explain(err error) error {
 	where := c.host
 	if where == "" {
 		where = "the default socket"
+	}
+	if errors.Is(err, container.ErrEngineFull) {
+		return err // it was reached
 	}
 	err = fmt.Errorf("%w at %s: %w", errNoEngine, where, err)
 	if errors.Is(err, container.ErrUnsupported) {

@@ -38,7 +38,7 @@ func without(reason string) given { return given{reason: reason} }
 // or say why it needs none.
 var fields = map[string]given{
 	"docker.Host": by("docker.host"), "docker.Credentials": by("docker.config"), "docker.Parallel": by("docker.parallel"), "docker.Runtime": by("docker.runtime"),
-	"docker.CgroupParent": by("docker.cgroup_parent"), "docker.PullStall": by("docker.pull_stall"),
+	"docker.CgroupParent": by("docker.cgroup_parent"), "docker.PullStall": by("docker.pull_stall"), "docker.MinFree": by("docker.min_free"),
 	"docker.Auth": without("for programs that embed a worker; docker.auth gives the worker's through Credentials"),
 
 	"natsqueue.URL": by("nats.url"), "natsqueue.CredsFile": by("nats.creds"), "natsqueue.NkeyFile": by("nats.nkey"), "natsqueue.CAFile": by("nats.tls_ca"),
@@ -142,7 +142,7 @@ func TestFields_Given(t *testing.T) {
 	cert, key := examplePair(t)
 	values := map[string]string{
 		"docker.host": "tcp://10.0.0.7:2376", "docker.config": "off", "docker.parallel": "7", "docker.runtime": "runsc", "docker.cgroup_parent": "x.slice",
-		"docker.pull_stall": "3m0s", "nats.url": "nats://queue:4222", "nats.creds": exampleCreds(t), "nats.tls_ca": cert, "nats.tls_cert": cert, "nats.tls_key": key,
+		"docker.pull_stall": "3m0s", "docker.min_free": "2000003", "nats.url": "nats://queue:4222", "nats.creds": exampleCreds(t), "nats.tls_ca": cert, "nats.tls_cert": cert, "nats.tls_key": key,
 		"nats.tls_first": "true", "nats.inbox_prefix": "_INBOX_x", "nats.prefix": "other", "queues": "a", "queue_weights": "a=3", "timing.dead_man": "10s",
 		"timing.lease": "21s", "timing.ack_wait": "32s", "timing.heartbeat": "5s", "nats.replicas": "3", "nats.max_jobs": "17", "nats.max_job_bytes": "2000001",
 		"nats.events_age": "1h1m0s", "nats.events_bytes": "200000001", "nats.results_age": "1h2m0s", "nats.max_scheduled_bytes": "2000002",
@@ -195,9 +195,12 @@ func TestFields_Given(t *testing.T) {
 
 // TestFields_None: what is 0 to a person is -1 to a Config, whose 0 is the default.
 func TestFields_None(t *testing.T) {
-	got := configs(t, []string{"SLIPWAY_CRASH_BUDGET=0", "SLIPWAY_INFRA_BUDGET=0", "SLIPWAY_SOFT_STOP=0s"})
+	got := configs(t, []string{"SLIPWAY_CRASH_BUDGET=0", "SLIPWAY_INFRA_BUDGET=0", "SLIPWAY_SOFT_STOP=0s", "SLIPWAY_DOCKER_MIN_FREE=0"})
 	if n := got["natsqueue."].(natsqueue.Config).CrashBudget; n >= 0 {
 		t.Errorf("crash_budget 0: got %d, want less than 0", n)
+	}
+	if n := got["docker."].(docker.Config).MinFree; n >= 0 {
+		t.Errorf("docker.min_free 0: got %d, want less than 0", n)
 	}
 	r := got["runner."].(runner.Config)
 	if r.InfraBudget >= 0 || r.SoftStop >= 0 {

@@ -2,6 +2,7 @@ package docker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -50,12 +51,12 @@ func (p *Provider) Check(ctx context.Context) error {
 		return hint.With(fmt.Errorf("%w: the engine at %s runs %s containers", container.ErrUnsupported, p.cli.DaemonHost(), ping.OSType),
 			"switch it to Linux containers")
 	}
-	return nil
+	return p.disk.check(ctx)
 }
 
 // Engine describes the engine.
 func (p *Provider) Engine(ctx context.Context) (Engine, error) {
-	if err := p.Check(ctx); err != nil {
+	if err := p.Check(ctx); err != nil && !errors.Is(err, container.ErrEngineFull) {
 		return Engine{}, err
 	}
 	var v client.ServerVersionResult

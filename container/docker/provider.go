@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,9 @@ type Config struct {
 	CgroupParent string
 	// PullStall ends a pull that makes no progress for so long. Default DefaultPullStall.
 	PullStall time.Duration
+	// MinFree is how many bytes the engine's disk must have free, else Check fails (container.ErrEngineFull). It is known only
+	// if the engine is on this machine and its folder can be seen. Default DefaultMinFree; negative: it is not looked at.
+	MinFree int64
 }
 
 // DefaultPullStall is the default of Config.PullStall.
@@ -52,6 +56,7 @@ type Provider struct {
 	delivery  delivery
 	left      leftovers
 	witness   witness
+	disk      disk
 }
 
 var _ container.Provider = (*Provider)(nil)
@@ -83,6 +88,7 @@ func New(cfg Config) (*Provider, error) {
 		delivery: delivery{api: a, volumePrefix: volumePrefix, runtime: cfg.Runtime, cgroupParent: cfg.CgroupParent},
 	}
 	p.witness.api = a
+	p.disk.api, p.disk.min = a, cmp.Or(cfg.MinFree, DefaultMinFree)
 	p.left = leftovers{api: a, delivery: &p.delivery}
 	return p, nil
 }

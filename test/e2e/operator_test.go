@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,7 @@ import (
 // job is lost by it.
 func TestOperator(t *testing.T) {
 	t.Run("the engine is away", engineAway)
+	t.Run("the engine's disk is full", diskFull)
 	t.Run("a stream is deleted", streamDeleted)
 	t.Run("a right is taken away", rightTaken)
 }
@@ -72,7 +74,7 @@ func engineAway(t *testing.T) {
 	running := b.create(t, sleep("5"))
 	b.waitOutput(t, running, "started")
 	line.cut()
-	w.seen(t, "no jobs are fetched until the engine answers")
+	w.seen(t, "no jobs are fetched until the engine can make boxes")
 	if w.ready() {
 		t.Error("the worker is ready without an engine")
 	}
@@ -86,6 +88,28 @@ func engineAway(t *testing.T) {
 		}
 		b.assertOneResult(t, id)
 	}
+}
+
+// diskFull: a worker whose engine has less room than it shall have does not begin, and says how much there is.
+func diskFull(t *testing.T) {
+	t.Parallel()
+	b := setup(t, shellImage)
+	if !strings.HasPrefix(cmp.Or(os.Getenv("DOCKER_HOST"), "unix://"), "unix://") {
+		t.Skip("the engine is not behind a socket of this machine")
+	}
+	b.startWorker(t, "first").stop() // which makes the queue
+	waiting := b.create(t, sleep("0"))
+	full := b.launch(t, "full", "--docker-min-free", "1000TiB")
+	<-full.ended
+	t.Logf("exit code %d\n%s", full.cmd.ProcessState.ExitCode(), strings.TrimSpace(full.log.String()))
+	if full.cmd.ProcessState.ExitCode() == 0 || !strings.Contains(full.log.String(), "its disk is full") {
+		t.Error("want a failure that names the disk")
+	}
+	b.startWorker(t, "again")
+	if r := b.result(t, waiting); r.Outcome != job.Succeeded || r.Attempt != 1 {
+		t.Errorf("got %s (%s) in attempt %d, want succeeded in the first", r.Outcome, r.Message, r.Attempt)
+	}
+	b.assertOneResult(t, waiting)
 }
 
 // streamDeleted: somebody deletes the stream of waiting jobs under a running one. The running one gets its result. The worker
