@@ -11,7 +11,7 @@ var kind = document.Kind{
 	Name:     "job",
 	MaxBytes: MaxSpecBytes,
 	MaxDepth: maxNesting,
-	TooLarge: "put large content into the store and name it in inputs",
+	TooLarge: "put large files into the workers' bucket, below inputs/, with any S3 client, and name them in inputs by key and sha256",
 	NotUTF8:  "save the text as UTF-8, or give binary content as content_base64",
 	Values: map[reflect.Type]string{
 		reflect.TypeFor[Duration](): `a duration such as "90s"`,

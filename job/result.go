@@ -82,8 +82,10 @@ func (s StepStatus) Valid() bool { return slices.Contains(stepStatuses(), s) }
 
 // StepResult is what one step did. Its times are those of all its tries, everything else is what the last one did.
 type StepResult struct {
-	Index  int        `json:"index"` // from 0
-	Name   string     `json:"name"`
+	Index int    `json:"index"` // from 0
+	Name  string `json:"name"`
+	// Title is the beginning of what the step does, for a step whose name is only its number.
+	Title  string     `json:"title,omitempty"`
 	Status StepStatus `json:"status"`
 	Reason Reason     `json:"reason,omitempty"`
 	// Message explains what no exit code can say, such as "no such file".

@@ -169,7 +169,7 @@ func refusal(cfg *Config, j *job.Job, refused container.Denials) error {
 
 // needsStore says what of j needs a store.
 func needsStore(j *job.Job) error {
-	const advice = "this worker has no store configured: send the job to a queue whose workers have one, or have its owner set s3.bucket (Config.Store in a program of one's own)"
+	const advice = "this worker has no store configured: send the job to a queue whose workers have one, or have its owner set s3.bucket"
 	if j.Workspace != nil && j.Workspace.Prefix != "" {
 		return &verdict.Fault{Reason: job.ReasonPolicyDenied, Err: errors.New("workspace: " + advice)}
 	}

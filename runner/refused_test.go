@@ -18,7 +18,7 @@ func TestAccept(t *testing.T) {
 		reason job.Reason
 		want   []string
 	}{
-		{"workspace without a store", func(j *job.Job) { j.Workspace = &job.Workspace{Prefix: "ws"} }, func(c *Config) { c.Store = nil }, job.ReasonPolicyDenied, []string{"workspace: this worker has no store configured", "s3.bucket", "Config.Store"}},
+		{"workspace without a store", func(j *job.Job) { j.Workspace = &job.Workspace{Prefix: "ws"} }, func(c *Config) { c.Store = nil }, job.ReasonPolicyDenied, []string{"workspace: this worker has no store configured", "s3.bucket"}},
 		{"input without a store", func(j *job.Job) {
 			j.Inputs = []job.Input{{Path: "f", Key: "k", SHA256: strings.Repeat("0", 64)}}
 		}, func(c *Config) { c.Store = nil }, job.ReasonPolicyDenied, []string{"inputs[0].key"}},

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,7 +24,7 @@ running step is ended, and steps with "if: always" still run; its workspace is s
 job says "push: always". With --abort everything ends at once. It does not wait for that: see
 submit result --wait.
 With --output json it prints {"job_id":…,"met":…}, the state that the cancel met. A final one means that it
-came too late.`,
+came too late. That is no failure: the exit code is 0 whether the job will end or has ended.`,
 		Example: "  submit cancel 01JF8ZQ3K4M5N6P7Q8R9S0T1V2 && submit result --wait 01JF8ZQ3K4M5N6P7Q8R9S0T1V2",
 	}
 	abort := cmd.Flags().Bool("abort", false, "end everything at once, without always-steps and without a push")
@@ -78,16 +77,13 @@ fresh budgets; drop forgets the letter, the result stays.`,
 }
 
 func (a *app) listDead(ctx context.Context, c job.Client, output cli.Output) error {
-	tw := tabwriter.NewWriter(a.sys.Out, 0, 4, 2, ' ', 0)
-	if output == cli.Text {
-		fmt.Fprintln(tw, "ID\tQUEUE\tREASON\tDIED\tNAME\tLAST FAILURE")
-	}
+	table := newTable(a.sys.Out, "ID\tQUEUE\tREASON\tDIED\tNAME\tLAST FAILURE")
 	for d, err := range c.DeadLetters(ctx) {
 		if a.passOver(err) {
 			continue
 		}
 		if err != nil {
-			return errors.Join(tw.Flush(), fmt.Errorf("list dead jobs: %w", err))
+			return errors.Join(table.end(false), fmt.Errorf("list dead jobs: %w", err))
 		}
 		if output == cli.JSON {
 			if err := json.NewEncoder(a.sys.Out).Encode(d); err != nil {
@@ -99,9 +95,12 @@ func (a *app) listDead(ctx context.Context, c job.Client, output cli.Output) err
 		if f := d.Status.LastFailure; f != nil {
 			last = fmt.Sprintf("%s: %s", f.Reason, f.Message)
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\n", d.ID, sanitize.Line(d.Queue), sanitize.Line(string(d.Status.Reason)), display.Ago(d.At, time.Now()), sanitize.Line(d.Status.Name), sanitize.Line(last))
+		if err := table.row("%s\t%s\t%s\t%s\t%s\t%s\n", d.ID, sanitize.Line(d.Queue), sanitize.Line(string(d.Status.Reason)), display.Ago(d.At, time.Now()),
+			sanitize.Line(d.Status.Name), sanitize.Line(last)); err != nil {
+			return err
+		}
 	}
-	return tw.Flush()
+	return table.end(output == cli.Text)
 }
 
 func (a *app) deadAction(use, short, done string, do func(job.Client, context.Context, job.ID) error) *cobra.Command {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -30,7 +31,8 @@ type listFlags struct {
 func newList(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "List jobs, the newest first", Args: cobra.NoArgs,
-		Long: `list shows jobs, the newest first.
+		Long: `list shows jobs, the newest first: ids begin with the time at which they were made. Where there are more than
+--limit, it says so on stderr.
 With --output json every line is the record of one job, as submit status -o json prints it.`,
 		Example: `  submit list --queue nightly --state failed,errored,timed_out --limit 20
   submit list --label team=web --since 24h`,
@@ -113,31 +115,71 @@ func names(states []job.State) string {
 const tableRows = 1000
 
 func (a *app) list(ctx context.Context, c job.Client, q job.ListQuery, output cli.Output) error {
-	tw, rows, now := tabwriter.NewWriter(a.sys.Out, 0, 4, 2, ' ', 0), 0, time.Now()
+	limit, shown, now := q.Limit, 0, time.Now()
+	q.Limit++ // one more tells whether there are more
 	enc := json.NewEncoder(a.sys.Out)
-	if output == cli.Text {
-		fmt.Fprintln(tw, "ID\tSTATE\tREASON\tQUEUE\tATTEMPT\tSUBMITTED\tNAME\tLABELS")
-	}
+	table := newTable(a.sys.Out, "ID\tSTATE\tREASON\tQUEUE\tATTEMPT\tSUBMITTED\tNAME\tLABELS")
 	for st, err := range c.List(ctx, q) {
 		if a.passOver(err) {
 			continue
 		}
 		if err != nil {
-			return errors.Join(tw.Flush(), err)
+			return errors.Join(table.end(false), err)
+		}
+		if shown++; shown > limit {
+			break
 		}
 		if output == cli.JSON {
-			if err := enc.Encode(st); err != nil {
-				return err
-			}
-			continue
+			err = enc.Encode(st)
+		} else {
+			err = table.row("%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", st.ID, sanitize.Line(string(st.State)), sanitize.Line(string(st.Reason)), sanitize.Line(st.Queue),
+				st.Attempt, display.Ago(st.SubmittedAt, now), sanitize.Line(st.Name), sanitize.Line(labels(st.Labels)))
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", st.ID, sanitize.Line(string(st.State)), sanitize.Line(string(st.Reason)), sanitize.Line(st.Queue),
-			st.Attempt, display.Ago(st.SubmittedAt, now), sanitize.Line(st.Name), sanitize.Line(labels(st.Labels)))
-		if rows++; rows%tableRows == 0 {
-			if err := tw.Flush(); err != nil {
-				return err
-			}
+		if err != nil {
+			return err
 		}
 	}
-	return tw.Flush()
+	if err := table.end(output == cli.Text); err != nil {
+		return err
+	}
+	if shown > limit {
+		fmt.Fprintf(a.sys.Err, "there are more than these %d: --limit shows more of them, --queue, --state, --label and --since fewer\n", limit)
+	}
+	return nil
+}
+
+// table prints rows below a header, which comes with the first of them: an error has none above it.
+type table struct {
+	tw     *tabwriter.Writer
+	header string
+	rows   int
+}
+
+func newTable(out io.Writer, header string) *table {
+	return &table{tw: tabwriter.NewWriter(out, 0, 4, 2, ' ', 0), header: header}
+}
+
+// row prints a row. The parts of a long table reach the reader one by one.
+func (t *table) row(format string, args ...any) error {
+	t.begin()
+	fmt.Fprintf(t.tw, format, args...)
+	if t.rows++; t.rows%tableRows == 0 {
+		return t.tw.Flush()
+	}
+	return nil
+}
+
+func (t *table) begin() {
+	if t.header != "" {
+		fmt.Fprintln(t.tw, t.header)
+		t.header = ""
+	}
+}
+
+// end prints what is left. empty: a table without rows has its header, too.
+func (t *table) end(empty bool) error {
+	if empty {
+		t.begin()
+	}
+	return t.tw.Flush()
 }

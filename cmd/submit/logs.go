@@ -126,6 +126,7 @@ func (a *app) logs(ctx context.Context, c job.Client, id job.ID, f *logsFlags, s
 		}
 		return nil
 	}
+	a.remark(ctx, c, st)
 	r := report.Result
 	if r != nil {
 		p.Result(r)

@@ -39,7 +39,11 @@ With --output json it prints the job's record as one object.`,
 			if *output == cli.JSON {
 				return json.NewEncoder(a.sys.Out).Encode(st)
 			}
-			return printStatus(a.sys.Out, st)
+			if err := printStatus(a.sys.Out, st); err != nil {
+				return err
+			}
+			a.remark(ctx, c, st)
+			return nil
 		})
 	}
 	return cmd
@@ -78,6 +82,16 @@ func printStatus(w io.Writer, st job.Status) error {
 	row("started", stamp(st.StartedAt))
 	row("finished", stamp(st.FinishedAt))
 	return tw.Flush()
+}
+
+// remark says on stderr why a job that waits may wait for ever.
+func (a *app) remark(ctx context.Context, c job.Client, st job.Status) {
+	if st.State != job.StateQueued && st.State != job.StateScheduled {
+		return
+	}
+	if remark := unserved(ctx, c, st.Queue); remark != "" {
+		fmt.Fprintln(a.sys.Err, sanitize.Line(remark))
+	}
 }
 
 func labels(m map[string]string) string {

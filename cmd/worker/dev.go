@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -97,6 +98,9 @@ func (a *app) welcome(d *devServices, t *toolConfig, metricsAddr net.Addr) {
 	say("  queue    %s", d.servers.NATSURL)
 	say("  store    %s  bucket %s, access key %s, secret key %s", d.servers.Endpoint, devBucket, d.servers.AccessKey, d.servers.SecretKey)
 	say("  metrics  http://%s/metrics", metricsAddr)
+	for _, moved := range movedFrom(d.servers.NATSURL, d.servers.Endpoint, metricsAddr.String()) {
+		say("  note     %s", moved)
+	}
 	t.confess(func(format string, args ...any) { say("  note     "+format, args...) })
 	at := ""
 	if url := d.servers.NATSURL; url != cli.DefaultNATS {
@@ -106,6 +110,18 @@ func (a *app) welcome(d *devServices, t *toolConfig, metricsAddr net.Addr) {
 	say("  %s run%s examples/hello.yaml", submitPath(), at)
 	say("  %s list%s", submitPath(), at)
 	say("Ctrl-C ends it: once drains, twice stops at once.")
+}
+
+// movedFrom tells which of dev's usual addresses are taken, so that it listens elsewhere.
+func movedFrom(queue, store, metricsAddr string) (notes []string) {
+	for _, part := range []struct{ name, want, at string }{
+		{"queue", devNATSAddr, queue}, {"store", devS3Addr, store}, {"metrics", metrics.DefaultAddr, metricsAddr},
+	} {
+		if !strings.HasSuffix(part.at, part.want) {
+			notes = append(notes, fmt.Sprintf("%s is taken, perhaps by another worker dev, so the address of the %s above is another one than usual", part.want, part.name))
+		}
+	}
+	return notes
 }
 
 // submitPath is how to call the program submit: as it lies beside this one, if it does.

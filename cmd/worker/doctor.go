@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,7 +25,7 @@ import (
 
 const doctorLong = `doctor looks at everything that a worker needs, with the settings that serve would use, and says for
 each whether it is well and what to do if not: the engine and its version, a box that is really
-made, the rights on the queue, the bucket, the clocks.
+made, the rights on the queue, the bucket, the clocks, the address of the metrics.
 
 It only looks: streams and lanes of the queue that are missing are a warning, since worker serve makes
 them at its start; the rights to make them show then. With --setup doctor makes them itself, as serve
@@ -73,6 +74,7 @@ func newDoctor(a *app) *cobra.Command {
 		d.engine(ctx)
 		d.queue(ctx)
 		d.store(ctx)
+		d.metrics(ctx)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -220,6 +222,23 @@ func (d *doctor) store(ctx context.Context) {
 	defer store.Close()
 	d.say("store", ok, "bucket "+c.Bucket+" honors conditions, checks bodies, and returns what was written", "")
 	d.clock(ctx)
+}
+
+// metrics tells whether the address is free. A worker of these settings that runs has taken it, which is how it should be.
+func (d *doctor) metrics(ctx context.Context) {
+	addr := d.config.metricsAddr
+	listener, err := d.config.listen(ctx)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		d.say("metrics", warn, addr+" is taken", "if a worker with these settings runs here, that is right. Else another program has it: "+hint.Of(err))
+	case err != nil:
+		d.sayError("metrics", err)
+	case listener == nil:
+		d.say("metrics", ok, "none are served: metrics.addr is off", "")
+	default:
+		listener.Close()
+		d.say("metrics", ok, addr+" is free", "")
+	}
 }
 
 // Clock differences: S3 refuses signatures that are 15 min off; not_before and

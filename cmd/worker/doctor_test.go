@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"testing"
 
@@ -264,5 +265,40 @@ func TestDoctor_Rights(t *testing.T) {
 		if f := found["queue"]; f.Status != fail || !strings.Contains(f.Detail, denied) || !strings.Contains(f.Advice, "SLIPWAY_NATS_CREDS") {
 			t.Errorf("without the right to %s: got %+v, want a failure that names it, and the setting", denied, f)
 		}
+	}
+}
+
+// TestDoctor_Metrics: an address that is taken is told before serve fails on it.
+func TestDoctor_Metrics(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	taken := l.Addr().String()
+	b := setup(t, noEngine, "SLIPWAY_NATS_URL=nats://127.0.0.1:1")
+	for addr, want := range map[string]finding{
+		taken:           {Status: warn, Detail: taken + " is taken", Advice: "--metrics-addr"},
+		"off":           {Status: ok, Detail: "metrics.addr is off"},
+		"127.0.0.1:0":   {Status: ok, Detail: "is free"},
+		"192.0.2.1:464": {Status: fail, Detail: "192.0.2.1", Advice: "--metrics-addr"},
+	} {
+		found, _ := b.doctor("--metrics-addr", addr)
+		if got := found["metrics"]; got.Status != want.Status || !strings.Contains(got.Detail, want.Detail) || !strings.Contains(got.Advice, want.Advice) {
+			t.Errorf("%s: got %+v, want %+v", addr, got, want)
+		}
+	}
+	if _, errOut, code := b.run("serve", "--metrics-addr", taken); code != 3 || !strings.Contains(errOut, taken+" is taken by another program") || !strings.Contains(errOut, "SLIPWAY_METRICS_ADDR") {
+		t.Errorf("serve: code %d, stderr %q, want 3, that it is taken, and the setting", code, errOut)
+	}
+}
+
+func TestMovedFrom(t *testing.T) {
+	if got := movedFrom("nats://127.0.0.1:4222", "http://127.0.0.1:7070", "127.0.0.1:9464"); len(got) != 0 {
+		t.Errorf("the usual addresses: got %q, want no note", got)
+	}
+	got := movedFrom("nats://127.0.0.1:40001", "http://127.0.0.1:7070", "127.0.0.1:40002")
+	if len(got) != 2 || !strings.HasPrefix(got[0], "127.0.0.1:4222 is taken") || !strings.HasPrefix(got[1], "127.0.0.1:9464 is taken") {
+		t.Errorf("two others: got %q, want a note on each", got)
 	}
 }

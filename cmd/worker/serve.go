@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -182,6 +183,9 @@ func (c *config) listen(ctx context.Context) (net.Listener, error) {
 		return nil, nil
 	}
 	l, err := metrics.Listen(ctx, c.metricsAddr)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		err = fmt.Errorf("serve metrics: %s is taken by another program, perhaps by another worker on this machine: %w", c.metricsAddr, err)
+	}
 	if err != nil {
 		return nil, hint.With(err, "Set --metrics-addr or SLIPWAY_METRICS_ADDR to a free host:port, or to off")
 	}

@@ -59,7 +59,7 @@ func TestNotSetUp(t *testing.T) {
 			t.Errorf("%s: got %v, want ErrNotSetUp", name, err)
 			continue
 		}
-		contains(t, err, b.cfg.Prefix, "setting Prefix", "worker")
+		contains(t, err, "prefix "+b.cfg.Prefix, "worker")
 		if took := time.Since(began); took > b.bound(10*time.Second) && took > time.Duration(slack(t)*float64(10*time.Second)) {
 			t.Errorf("%s: took %s, want it at once", name, took)
 		}

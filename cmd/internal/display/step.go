@@ -101,6 +101,11 @@ func title(e job.Event) string {
 	return name
 }
 
+// resultTitle is what people know a step of a result by. An older worker's result has no titles.
+func resultTitle(s job.StepResult) string {
+	return title(job.Event{Step: s.Index, Name: s.Name, Text: s.Title})
+}
+
 // leftovers says what became of the processes that a step's command left running.
 func (p *Human) leftovers(n int, cut bool) {
 	var parts []string

@@ -47,7 +47,7 @@ func (p *Human) missingLogs(r *job.Result) {
 		if o.NotStored != "" {
 			what = fmt.Sprintf("%s of its output are kept nowhere: %s", Size(o.Elided), sanitize.Line(o.NotStored))
 		}
-		p.say("  %s", p.opts.paint(yellow, fmt.Sprintf("step %d: %s: %s", s.Index+1, stepName(s.Name, s.Index), what)))
+		p.say("  %s", p.opts.paint(yellow, fmt.Sprintf("step %d: %s: %s", s.Index+1, resultTitle(s), what)))
 	}
 }
 
@@ -70,7 +70,7 @@ func (p *Human) ResultInFull(r *job.Result) {
 }
 
 func (p *Human) stepResult(s job.StepResult) {
-	line := fmt.Sprintf("%s step %d: %s %s", mark(s.Status), s.Index+1, stepName(s.Name, s.Index), statusWord(s.Status))
+	line := fmt.Sprintf("%s step %d: %s %s", mark(s.Status), s.Index+1, resultTitle(s), statusWord(s.Status))
 	if s.ExitCode != nil && *s.ExitCode != 0 {
 		line += exitCode(*s.ExitCode, s.Signal)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -30,7 +31,7 @@ func (x *Executor) act(hold, ctx context.Context, a *loop.Action) (job.StepResul
 	began := time.Now()
 	for try := 1; ; try++ {
 		r, out, err := x.try(ctx, &a.Step, index)
-		r.Index, r.Name, r.Tries = index, name, try
+		r.Index, r.Name, r.Title, r.Tries = index, name, titleOf(&a.Step, index), try
 		again := err == nil && try < a.Step.Retry.Attempts && failed(r) && ctx.Err() == nil // else it was ended from outside
 		if again {
 			delay := backoff.Delay(a.Step.Retry.Backoff.Std(), try-1)
@@ -97,6 +98,14 @@ func title(s *job.Step) string {
 	return excerpt.Shorten(line, maxTitle)
 }
 
+// titleOf is the title of a step that has no name. A job's defaults give it its number for one.
+func titleOf(s *job.Step, index int) string {
+	if s.Name != "" && s.Name != strconv.Itoa(index+1) {
+		return ""
+	}
+	return title(s)
+}
+
 // take gives a step its index, and returns what people see of it.
 func (x *Executor) take(s *job.Step) (index int, name string) {
 	index = x.next
@@ -107,7 +116,7 @@ func (x *Executor) take(s *job.Step) (index int, name string) {
 // skip records a step that does not run.
 func (x *Executor) skip(s *job.Step) job.StepResult {
 	index, name := x.take(s)
-	r := job.StepResult{Index: index, Name: name, Status: job.StepSkipped}
+	r := job.StepResult{Index: index, Name: name, Title: titleOf(s, index), Status: job.StepSkipped}
 	x.record.add(r, "")
 	x.cfg.Events.Add(job.Event{Kind: job.EventStepEnd, Step: index, Name: name, Status: r.Status})
 	x.cfg.Observer.StepDone(r.Status, 0)

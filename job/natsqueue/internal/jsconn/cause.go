@@ -60,7 +60,7 @@ func (f *cause) explain(ctx context.Context, err error) error {
 func (c *Conn) NotSetUp() error { return c.calls.notSetUp(jetstream.ErrStreamNotFound) }
 
 func (c *caller) notSetUp(err error) error {
-	return fmt.Errorf("%w: the NATS server at %s has no streams of prefix %s (setting Prefix); a worker that starts with it makes them: %w",
+	return fmt.Errorf("%w: the NATS server at %s has no streams of prefix %s; a worker that starts with it makes them: %w",
 		job.ErrNotSetUp, c.where, c.prefix, err)
 }
 

@@ -54,7 +54,7 @@ type MissingError struct {
 func (e *MissingError) Error() string { return fmt.Sprintf("look at %s %s: %v", e.Kind, e.Name, e.err) }
 
 // Hint says what makes it.
-func (e *MissingError) Hint() string { return "start a worker whose user may create it, or call Setup" }
+func (e *MissingError) Hint() string { return "start a worker whose user may make it" }
 
 // Unwrap returns the server's answer.
 func (e *MissingError) Unwrap() error { return e.err }
