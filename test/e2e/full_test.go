@@ -27,8 +27,10 @@ func TestStoreFull(t *testing.T) {
 	}
 	t.Cleanup(srv.Close)
 	b.natsURL = srv.ClientURL()
-	limits := []string{"--nats-max-job-bytes=8MiB", "--nats-max-scheduled-bytes=4MiB", "--nats-events-bytes=8MiB",
-		"--nats-results-bytes=8MiB", "--nats-dead-bytes=4MiB", "--nats-records-bytes=8MiB"}
+	limits := []string{
+		"--nats-max-job-bytes=8MiB", "--nats-max-scheduled-bytes=4MiB", "--nats-events-bytes=8MiB",
+		"--nats-results-bytes=8MiB", "--nats-dead-bytes=4MiB", "--nats-records-bytes=8MiB",
+	}
 	state := t.TempDir()
 	args := append([]string{"--state-dir", state}, limits...)
 	w := b.startWorker(t, "full", args...)
