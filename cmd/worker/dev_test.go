@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -72,6 +73,11 @@ func (d *devProcess) start(script string) job.ID {
 		d.t.Fatal(err)
 	}
 	d.state(j.ID, job.StateRunning)
+	// The record says so from the claim on. A worker that is stopped in that moment gives the job back, and has none to wait for.
+	eventually.True(d.t, 30*time.Second, "the slot is busy", func() bool {
+		_, body := d.read(d.metrics)
+		return strings.Contains(body, "slipway_slots_busy 1")
+	})
 	return j.ID
 }
 
@@ -83,7 +89,13 @@ func (d *devProcess) state(id job.ID, want job.State) {
 	})
 }
 
-func (d *devProcess) get(url string) int {
+func (d *devProcess) get(url string) (status int) {
+	d.t.Helper()
+	status, _ = d.read(url)
+	return status
+}
+
+func (d *devProcess) read(url string) (status int, body string) {
 	d.t.Helper()
 	req, err := http.NewRequestWithContext(d.t.Context(), http.MethodGet, url, nil)
 	if err != nil {
@@ -96,7 +108,11 @@ func (d *devProcess) get(url string) int {
 		d.t.Fatal(err)
 	}
 	defer res.Body.Close()
-	return res.StatusCode
+	content, err := io.ReadAll(res.Body)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return res.StatusCode, string(content)
 }
 
 func (d *devProcess) signal() {

@@ -61,7 +61,7 @@ func openDevServices(ctx context.Context, dir, queue, programs string, shared bo
 		return nil, err
 	}
 	d.closers.add(d.servers.Close)
-	if err := d.openStore(shared); err != nil { //nolint:contextcheck // it reads files, and makes no request
+	if err := d.openStore(shared); err != nil {
 		return nil, err
 	}
 	var both errgroup.Group

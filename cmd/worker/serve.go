@@ -197,7 +197,7 @@ func (c *s3Config) open(ctx context.Context) (*s3store.Store, error) {
 	if c.Bucket == "" {
 		return nil, nil
 	}
-	store, err := c.Open() //nolint:contextcheck // it reads files, and makes no request
+	store, err := c.Open()
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,8 @@ var ErrNoCredentials = errors.New("no credentials for the store")
 // identity returns the keys that sign the requests, and the region that they are signed for. What c leaves out comes from
 // the SDK's chain, as every program that uses the SDK has it. The chain is not asked for the region of an Endpoint of
 // another service, which an AWS_REGION that is set for other programs would only spoil.
+//
+//nolint:contextcheck,nolintlint // no caller has to pass a context: variables and files are read, and nothing is waited for
 func (c Config) identity() (keys aws.CredentialsProvider, region string, err error) {
 	region = c.Region
 	if c.AccessKey != "" {
@@ -28,7 +30,7 @@ func (c Config) identity() (keys aws.CredentialsProvider, region string, err err
 		if c.HTTPClient != nil {
 			load = append(load, config.WithHTTPClient(c.HTTPClient))
 		}
-		chain, err := config.LoadDefaultConfig(context.Background(), load...) //nolint:forbidigo // it reads variables and files, and waits for nothing
+		chain, err := config.LoadDefaultConfig(context.Background(), load...) //nolint:forbidigo // as above
 		if err != nil {
 			return nil, "", fmt.Errorf("read the settings of the AWS SDK (variables AWS_…, ~/.aws): %w", err)
 		}
