@@ -61,7 +61,8 @@ type Exit struct {
 	OOM bool
 	// Pids: the kernel refused a process or thread while the command ran, since the box was at its limit of them.
 	Pids bool
-	// Unwatched: the command, which ran as root, ended the process that watches over it. All of it was then killed.
+	// Unwatched: the command ended the process that watches over it, as one can that runs as root, or with local as the
+	// worker's own user. All of it was then killed.
 	Unwatched bool
 	// CPU is the user and system time of the whole process tree.
 	CPU time.Duration

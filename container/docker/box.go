@@ -67,7 +67,9 @@ func (b *sandbox) Start(ctx context.Context) error {
 // createAnew checks the supervisor's volume and makes the container again. The old container goes first: it holds the
 // volume.
 func (b *sandbox) createAnew(ctx context.Context) error {
-	if err := b.p.destroyInTurn(ctx, b.Info().ID); err != nil {
+	id := b.Info().ID
+	b.p.witness.forget(id)
+	if err := b.p.destroyInTurn(ctx, id); err != nil {
 		return err
 	}
 	if err := b.p.delivery.redeliver(ctx); err != nil {

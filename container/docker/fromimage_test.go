@@ -51,7 +51,7 @@ func (e engine) commit(t *testing.T, script string) container.Image {
 // does not begins empty, at the same place.
 func TestFromImage(t *testing.T) {
 	e := setup(t)
-	e.image = e.commit(t, `mkdir -p /testbed/.git/objects && cd /testbed
+	e.image = e.commit(t, `mkdir -p /testbed/.git/objects && ln -s testbed /link && cd /testbed
 		echo code > code; chmod 600 code; ln -s code link; echo x > run; chmod 755 run; touch -d '2020-01-02 03:04:05' code
 		mkdir private; echo s > private/s; chmod 600 private/s; chown -R 4321:4321 private; chmod 700 private`)
 	spec := e.spec()
@@ -79,6 +79,16 @@ func TestFromImage(t *testing.T) {
 	second.Workdir, second.FromImage = "/testbed", true
 	if exit, got := sh(t, e.box(t, second), "cat code; ls private"); !exit.Success() || got != "code\ns\n" {
 		t.Errorf("second box: got %+v, %q; want the image's own files again", exit, got)
+	}
+	root := e.spec()
+	root.Workdir, root.FromImage, root.Relaxed = "/link", true, []container.Relaxation{container.RelaxRootSteps}
+	if exit, got := sh(t, e.box(t, root), "id -u; find . | xargs stat -c %u | sort -u"); !exit.Success() || got != "0\n0\n" {
+		t.Errorf("as root, through a link of the image: got %+v, %q; want all of root", exit, got)
+	}
+	user := e.spec()
+	user.Workdir, user.FromImage = "/link", true
+	if exit, got := sh(t, e.box(t, user), "find . | xargs stat -c %u | sort -u; cat code"); !exit.Success() || got != "1000\ncode\n" {
+		t.Errorf("through a link of the image: got %+v, %q; want all of the job's user", exit, got)
 	}
 	empty := e.spec()
 	empty.Workdir = "/testbed"

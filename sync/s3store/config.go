@@ -26,7 +26,7 @@ const (
 	connections = 64
 )
 
-// Config says where the objects are. Endpoint or Region, and Bucket, are required.
+// Config says where the objects are. Bucket is required.
 type Config struct {
 	// Endpoint is the server's URL, http://host:port. Empty: AWS itself.
 	Endpoint string

@@ -33,11 +33,15 @@ func giveTo(dir string, uid, gid int) {
 // giveContent makes all that lies below dir the commands' own: what the engine has copied from the image is root's there, or
 // belongs to a user of the image. No command runs yet, so that nobody can exchange an entry meanwhile.
 func giveContent(dir string, uid, gid int) error {
-	if uid == os.Geteuid() {
-		return nil
+	if os.Geteuid() != 0 {
+		return nil // nothing can be given away, and everything was made by this process's user
+	}
+	dir, err := filepath.EvalSymlinks(dir) // the engine follows a link of the image, and a walk does not
+	if err != nil {
+		return fmt.Errorf("find the workspace: %w", err)
 	}
 	var folders []string
-	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrPermission) {
 			return nil // not even its owner may read the folder; its owner-to-be can change that
 		}

@@ -26,7 +26,7 @@ func judgeExit(e container.Exit, cause error) (job.StepStatus, job.Reason, strin
 	case e.OOM:
 		return job.StepFailed, job.ReasonOOM, "a process of this step was killed for memory; ask for more with resources.memory"
 	case e.Unwatched:
-		return job.StepFailed, job.ReasonExit, "a process of this step, which runs as root, ended the supervisor that watches over it: a step must signal only what it has started"
+		return job.StepFailed, job.ReasonExit, "a process of this step, which runs as the supervisor's own user, ended the supervisor that watches over it: a step must signal only what it has started"
 	case e.Pids:
 		return job.StepFailed, job.ReasonPids, "the box was at its limit of processes and threads while this step ran; ask for more with resources.pids"
 	case e.Error != "":

@@ -64,7 +64,7 @@ func TestToldBeside(t *testing.T) {
 		{container.Exit{TimedOut: true, Pids: true}, nil, []string{"timeout ran out", "limit of processes"}},
 		{container.Exit{Canceled: true, OOM: true}, verdict.ErrJobTimeout, []string{"the job's timeout", "killed for memory"}},
 		{container.Exit{OOM: true}, nil, []string{"killed for memory", "succeeded"}},
-		{container.Exit{Code: 1, Unwatched: true}, nil, []string{"runs as root", "supervisor"}},
+		{container.Exit{Code: 1, Unwatched: true}, nil, []string{"the supervisor's own user", "supervisor"}},
 	} {
 		_, _, got := judgeExit(tt.exit, tt.cause)
 		for _, want := range tt.want {
