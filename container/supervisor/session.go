@@ -32,6 +32,8 @@ type Session struct {
 	broken  chan struct{} // closed when the session begins to end; until done it may take a while to find out why
 	err     error         // set before done is closed
 	loops   sync.WaitGroup
+	closing sync.Mutex
+	closed  bool // Close waits: no loop begins any more. Guarded by closing
 }
 
 // Connect greets the supervisor behind conn and returns when it is ready. It owns conn from
@@ -127,6 +129,9 @@ func (s *Session) awaitEnd(ctx context.Context) error {
 func (s *Session) Close() error {
 	s.stopped.Store(true)
 	s.fail(errors.New("connection closed"))
+	s.closing.Lock()
+	s.closed = true
+	s.closing.Unlock()
 	s.loops.Wait()
 	return nil
 }
@@ -207,7 +212,9 @@ func (s *Session) beat() {
 
 // ping asks the box for a sign of life, by Send or TrySend. It waits for nothing.
 func (s *Session) ping(send func(wire.Type, uint32, []byte) error) {
-	if !s.pinging.CompareAndSwap(false, true) {
+	s.closing.Lock() // a command's clock may call this beside Close
+	defer s.closing.Unlock()
+	if s.closed || !s.pinging.CompareAndSwap(false, true) {
 		return
 	}
 	s.loops.Go(func() {
