@@ -241,15 +241,22 @@ func TestCommitWaitsForRoom(t *testing.T) {
 // A commit whose context ends says that there was no room, and lets the lease go.
 func TestCommitGivesUpWaiting(t *testing.T) {
 	t.Parallel()
-	b := setupSmall(t, func(c *natsqueue.Config) { c.Timing = patient })
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	b := setupSmall(t, func(c *natsqueue.Config) {
+		c.Timing = patient
+		c.OnError = func(err error) {
+			if strings.Contains(err.Error(), "waits for room") {
+				cancel() // a time could end a request instead, and then nothing is known
+			}
+		}
+	})
 	b.submit(makeJob())
 	l := b.mustNext(b.join(t, "w1"))
 	empty := b.fill()
 	defer empty()
-	ctx, cancel := context.WithTimeout(t.Context(), b.bound(time.Second))
-	defer cancel()
 	_, err := l.Commit(ctx, &job.Result{Outcome: job.Succeeded})
-	wantFull(t, err, "-jobs", "-SCHED has")
+	wantFull(t, err, "-jobs") // what fills the store is not asked any more
 	if err := l.Release(t.Context()); !errors.Is(err, job.ErrLeaseLost) {
 		t.Errorf("Release after it: got %v, want ErrLeaseLost", err)
 	}
