@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+
+	"slipway/internal/atomicfile"
 )
 
 // storeKeys open the store of a data folder. They live as long as the folder: a person who was told them once
@@ -48,16 +50,8 @@ func (k storeKeys) save(dir string) error {
 	if err != nil {
 		return fmt.Errorf("save the store's keys: %w", err)
 	}
-	half, err := os.CreateTemp(dir, "s3-keys-*.new") // for its owner alone
-	if err != nil {
+	if err := atomicfile.Write(keysPath(dir), append(data, '\n')); err != nil {
 		return fmt.Errorf("save the store's keys: %w", err)
-	}
-	_, err = half.Write(append(data, '\n'))
-	if err = errors.Join(err, half.Close()); err == nil {
-		err = os.Rename(half.Name(), keysPath(dir))
-	}
-	if err != nil {
-		return fmt.Errorf("save the store's keys: %w", errors.Join(err, os.Remove(half.Name())))
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"slipway/internal/atomicfile"
 	"slipway/job"
 )
 
@@ -105,7 +106,7 @@ func (o *outbox) save(k *kept) error {
 	return nil
 }
 
-func (o *outbox) write(k *kept) (err error) {
+func (o *outbox) write(k *kept) error {
 	data, err := json.Marshal(k)
 	if err != nil {
 		return err
@@ -116,30 +117,7 @@ func (o *outbox) write(k *kept) (err error) {
 	if u := o.stats(); u.Bytes+int64(len(data)) > maxOutbox {
 		return fmt.Errorf("the outbox %s has %d results of %d bytes, and takes %d bytes", o.dir, u.Waiting, u.Bytes, maxOutbox)
 	}
-	f, err := os.CreateTemp(o.dir, ".new-")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), filepath.Join(o.dir, k.name()))
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return syncDir(o.dir)
-}
-
-// syncDir has the names in dir outlive a loss of power.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return atomicfile.Write(filepath.Join(o.dir, k.name()), data)
 }
 
 // names lists the files of the results, and counts them.

@@ -15,6 +15,7 @@ import (
 
 	"slipway/cmd/internal/cli"
 	"slipway/cmd/internal/settings"
+	"slipway/internal/atomicfile"
 	"slipway/internal/hint"
 	"slipway/internal/suggest"
 	"slipway/job/natsqueue"
@@ -188,20 +189,8 @@ func (s Store) Remove(name string) error {
 
 // write replaces a file as a whole, for its owner alone.
 func write(path string, data []byte) error {
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, ".new-*") // with mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
+	return atomicfile.Write(path, data)
 }
