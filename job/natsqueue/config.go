@@ -22,7 +22,7 @@ type Config struct {
 	// CAFile is a PEM file with the authorities that the server's certificate is checked against. Default: those of the system.
 	CAFile string
 	// CertFile and KeyFile are PEM files with the certificate and the key that this connection shows to a server that asks for
-	// one. Optional; they go together. The three files are read again at each reconnect, so that they can be renewed.
+	// one. Optional; they go together. They and CAFile are read again at each reconnect, so that they can be renewed.
 	CertFile, KeyFile string
 	// TLSFirst begins with TLS, before the server has said anything. A server wants it that has handshake_first.
 	TLSFirst bool

@@ -12,7 +12,7 @@ import (
 
 // NATS says where the queue is.
 type NATS struct {
-	// What each of them is says the field of natsqueue.Config.
+	// The fields mean what those of natsqueue.Config mean.
 	URL, Creds, Nkey, CA, Cert, Key, InboxPrefix, Prefix string
 	// TLSFirst is that of natsqueue.Config, too.
 	TLSFirst bool
@@ -32,7 +32,7 @@ func (n *NATS) Register(set *settings.Set) {
 		Check(func() error { return natsqueue.CheckPrefix(n.Prefix) })
 }
 
-// registerIdentity adds by what the server and this program know each other.
+// registerIdentity adds the settings for authentication and TLS.
 func (n *NATS) registerIdentity(set *settings.Set) {
 	set.String(&n.Creds, "nats.creds", "", "file with the NATS credentials").Check(UnlessEmpty(&n.Creds, natsqueue.CheckCreds))
 	set.String(&n.Nkey, "nats.nkey", "", "file with the seed of an NKey, in place of credentials").Check(UnlessEmpty(&n.Nkey, natsqueue.CheckNkey))

@@ -12,7 +12,7 @@ import (
 
 // S3 says where the store is.
 type S3 struct {
-	// What each of them is says the field of s3store.Config.
+	// The fields mean what those of s3store.Config mean.
 	Endpoint, Region, Bucket, AccessKey, SecretKey, SessionToken, SSE, SSEKMSKeyID string
 	// PathStyle is that of s3store.Config, too.
 	PathStyle bool

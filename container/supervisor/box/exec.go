@@ -44,7 +44,7 @@ type fate struct {
 
 // explain says whether a command ended its own step process, so that how the command itself ended is not known: all of it
 // was killed. The kernel may have taken the process for memory. The process may have failed for want of a thread. A command
-// that may signal it, which only root is, can have done so. Anything else stays unknown.
+// that may signal it, as root and the box's own user may, can have ended it. Anything else stays unknown.
 func explain(x wire.Exit, f fate, maySignal bool) wire.Exit {
 	noThread := x.Pids && f.known && f.status.Exited()
 	switch {

@@ -22,23 +22,17 @@ func Kill(root int) []Process {
 // KillAs is Kill for a tree whose processes belong to uid. It stops all processes of that user first,
 // in one step, so that none can outrun it; those outside the tree go on after a few milliseconds. It is
 // for a container. Outside of one the user has processes that do not belong to the box.
-func KillAs(root, uid int) []Process {
-	if uid == 0 || unix.Geteuid() != 0 {
-		return Kill(root)
-	}
-	signalUser(uid, unix.SIGSTOP)
-	all := Kill(root)
-	signalUser(uid, unix.SIGCONT)
-	return all
-}
+func KillAs(root, uid int) []Process { return endAs(root, uid, Kill) }
 
 // TerminateAs is Terminate for a tree whose processes belong to uid, in the way of KillAs.
-func TerminateAs(root, uid int) []Process {
+func TerminateAs(root, uid int) []Process { return endAs(root, uid, Terminate) }
+
+func endAs(root, uid int, end func(root int) []Process) []Process {
 	if uid == 0 || unix.Geteuid() != 0 {
-		return Terminate(root)
+		return end(root)
 	}
 	signalUser(uid, unix.SIGSTOP)
-	all := Terminate(root)
+	all := end(root)
 	signalUser(uid, unix.SIGCONT)
 	return all
 }
