@@ -63,16 +63,25 @@ func (e engine) works(t *testing.T) {
 // inVolume runs a script in a throw-away container that has the volume at /v.
 func (e engine) inVolume(t *testing.T, volume, script string) {
 	t.Helper()
+	id := e.inContainer(t, script, mount.Mount{
+		Type: mount.TypeVolume, Source: volume, Target: "/v", VolumeOptions: &mount.VolumeOptions{NoCopy: true},
+	})
+	if err := e.destroy(e.ctx, id); err != nil { // else the volume is in use
+		t.Fatal(err)
+	}
+}
+
+// inContainer runs a script as root in a container that is no box, and returns its id. The container goes with the test.
+func (e engine) inContainer(t *testing.T, script string, mounts ...mount.Mount) (id string) {
+	t.Helper()
 	res, err := e.cli.ContainerCreate(e.ctx, client.ContainerCreateOptions{
-		Config: &mobycontainer.Config{Image: testimage.Shell, Entrypoint: []string{"sh", "-ec", script}, NetworkDisabled: true},
-		HostConfig: &mobycontainer.HostConfig{Mounts: []mount.Mount{{
-			Type: mount.TypeVolume, Source: volume, Target: "/v", VolumeOptions: &mount.VolumeOptions{NoCopy: true},
-		}}},
+		Config:     &mobycontainer.Config{Image: testimage.Shell, Entrypoint: []string{"sh", "-ec", script}, NetworkDisabled: true},
+		HostConfig: &mobycontainer.HostConfig{Mounts: mounts},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = e.destroy(context.WithoutCancel(e.ctx), res.ID) }()
+	t.Cleanup(func() { _ = e.destroy(context.WithoutCancel(e.ctx), res.ID) })
 	wait := e.cli.ContainerWait(e.ctx, res.ID, client.ContainerWaitOptions{Condition: mobycontainer.WaitConditionNextExit})
 	if _, err := e.cli.ContainerStart(e.ctx, res.ID, client.ContainerStartOptions{}); err != nil {
 		t.Fatal(err)
@@ -85,6 +94,7 @@ func (e engine) inVolume(t *testing.T, volume, script string) {
 	case err := <-wait.Error:
 		t.Fatal(err)
 	}
+	return res.ID
 }
 
 func TestDeliver(t *testing.T) {

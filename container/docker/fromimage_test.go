@@ -5,42 +5,20 @@ import (
 	"strings"
 	"testing"
 
-	mobycontainer "github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 
 	"slipway/container"
-	testimage "slipway/test/image"
 )
 
 // commit makes an image of what a script leaves in a container of the test's image.
 func (e engine) commit(t *testing.T, script string) container.Image {
 	t.Helper()
-	res, err := e.cli.ContainerCreate(e.ctx, client.ContainerCreateOptions{
-		Config: &mobycontainer.Config{Image: testimage.Shell, Entrypoint: []string{"sh", "-ec", script}, NetworkDisabled: true},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	clean := context.WithoutCancel(e.ctx)
-	defer func() { _ = e.destroy(clean, res.ID) }()
-	wait := e.cli.ContainerWait(e.ctx, res.ID, client.ContainerWaitOptions{Condition: mobycontainer.WaitConditionNextExit})
-	if _, err := e.cli.ContainerStart(e.ctx, res.ID, client.ContainerStartOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case r := <-wait.Result:
-		if r.StatusCode != 0 {
-			t.Fatalf("%q: exit %d", script, r.StatusCode)
-		}
-	case err := <-wait.Error:
-		t.Fatal(err)
-	}
-	img, err := e.cli.ContainerCommit(e.ctx, res.ID, client.ContainerCommitOptions{})
+	img, err := e.cli.ContainerCommit(e.ctx, e.inContainer(t, script), client.ContainerCommitOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if _, err := e.cli.ImageRemove(clean, img.ID, client.ImageRemoveOptions{Force: true}); err != nil {
+		if _, err := e.cli.ImageRemove(context.WithoutCancel(e.ctx), img.ID, client.ImageRemoveOptions{Force: true}); err != nil {
 			t.Error(err)
 		}
 	})

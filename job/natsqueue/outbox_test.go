@@ -70,6 +70,19 @@ func (b *bundle) cutOff(l job.Lease, dir string) {
 	}
 }
 
+// keepAndKill submits a job to a full queue, of which the worker w1 has kept the result in its outbox when it is killed. empty
+// makes room.
+func (b *bundle) keepAndKill(dir string) (id job.ID, w *natsqueue.Consumer, empty func()) {
+	b.t.Helper()
+	id = b.submit(makeJob())
+	w = b.joinKeeping(b.t, "w1", dir)
+	l := b.mustNext(w)
+	empty = b.fill()
+	b.cutOff(l, dir)
+	w.Kill()
+	return id, w, empty
+}
+
 // wantOne wants the job to have one result, of attempt, and nothing in the outbox.
 func (b *bundle) wantOne(id job.ID, attempt int, dir string) {
 	b.t.Helper()
@@ -90,12 +103,7 @@ func TestOutboxOutlivesItsWorker(t *testing.T) {
 	t.Parallel()
 	var log heard
 	b, dir := setupSmall(t, func(c *natsqueue.Config) { c.OnError = log.note }), t.TempDir()
-	id := b.submit(makeJob())
-	w := b.joinKeeping(t, "w1", dir)
-	l := b.mustNext(w)
-	empty := b.fill()
-	b.cutOff(l, dir)
-	w.Kill()
+	id, _, empty := b.keepAndKill(dir)
 	<-time.After(b.cfg.Timing.AckWait) // the token is due for others, who can't claim
 	empty()
 	again := b.joinKeeping(t, "w1", dir)
@@ -125,14 +133,9 @@ func TestOutboxComesTooLate(t *testing.T) {
 	t.Parallel()
 	var log heard
 	b, dir := setupSmall(t, func(c *natsqueue.Config) { c.OnError = log.note }), t.TempDir()
-	id := b.submit(makeJob())
-	w1 := b.joinKeeping(t, "w1", dir)
-	l := b.mustNext(w1)
-	empty := b.fill()
-	b.cutOff(l, dir)
-	w1.Kill()
+	id, _, empty := b.keepAndKill(dir)
 	empty()
-	l = b.mustNext(b.join(t, "w2"))
+	l := b.mustNext(b.join(t, "w2"))
 	again := b.joinKeeping(t, "w1", dir)
 	eventually.True(t, b.bound(30*time.Second), "the kept result is dropped", func() bool { return again.Outbox().Late == 1 })
 	b.commit(l)
@@ -174,13 +177,8 @@ func TestOutboxAfterAnOutage(t *testing.T) {
 func TestClaimFindsAKeptResult(t *testing.T) {
 	t.Parallel()
 	b, dir := setupSmall(t), t.TempDir()
-	id := b.submit(makeJob())
-	w := b.joinKeeping(t, "w1", dir)
-	l := b.mustNext(w)
-	empty := b.fill()
+	id, w, empty := b.keepAndKill(dir) // no replay comes
 	defer empty()
-	b.cutOff(l, dir)
-	w.Kill() // no replay comes
 	v, err := b.conn.Load(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
@@ -198,12 +196,7 @@ func TestClaimFindsAKeptResult(t *testing.T) {
 func TestCancelBeatsAKeptResult(t *testing.T) {
 	t.Parallel()
 	b, dir := setupSmall(t), t.TempDir()
-	id := b.submit(makeJob())
-	w := b.joinKeeping(t, "w1", dir)
-	l := b.mustNext(w)
-	empty := b.fill()
-	b.cutOff(l, dir)
-	w.Kill()
+	id, _, empty := b.keepAndKill(dir)
 	empty()
 	if _, err := b.conn.Client().Cancel(t.Context(), id, job.Cancel); err != nil {
 		t.Fatal(err)

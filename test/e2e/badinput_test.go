@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"slipway/job"
@@ -117,16 +116,8 @@ func TestJobsWaitForAWorker(t *testing.T) {
 // publishRaw puts bytes into the queue that no client of ours would send.
 func (b *bundle) publishRaw(t *testing.T, id job.ID, spec []byte) {
 	t.Helper()
-	nc, err := nats.Connect(b.natsURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
-	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := js.Publish(t.Context(), "slipway.J.default.normal."+string(id), spec); err != nil {
-		t.Fatalf("publish: %v", err)
-	}
+	b.js(t, func(js jetstream.JetStream) error {
+		_, err := js.Publish(t.Context(), "slipway.J.default.normal."+string(id), spec)
+		return err
+	})
 }

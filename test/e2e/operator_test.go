@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"slipway/job"
@@ -137,23 +136,6 @@ func streamDeleted(t *testing.T) {
 			t.Errorf("got %s (%s), want succeeded", r.Outcome, r.Message)
 		}
 		b.assertOneResult(t, id)
-	}
-}
-
-// js does something with the queue's server that slipway does not.
-func (b *bundle) js(t *testing.T, do func(jetstream.JetStream) error) {
-	t.Helper()
-	nc, err := nats.Connect(b.natsURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
-	js, err := jetstream.New(nc)
-	if err == nil {
-		err = do(js)
-	}
-	if err != nil {
-		t.Fatal(err)
 	}
 }
 
